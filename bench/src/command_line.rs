@@ -1,12 +1,12 @@
-//! What the tools behind `scripts/bench NAME` do alike with their command lines.
+//! What the tools behind `scripts/bench NAME` have in common: their command lines.
 
 use std::fmt::Display;
 use std::process::ExitCode;
 
 use clap::Parser;
 
-/// Parses the command line of a tool and runs it; what is wrong is one line. The exit status is 2 for a mistake on the
-/// command line, 1 if the run fails.
+/// Parses the command line of a tool and runs it; an error is printed as one line. The exit status is 2 for a mistake
+/// on the command line, 1 if the run fails.
 pub fn run_tool<A: Parser, E: Display>(
     name: &str,
     run: impl FnOnce(&A) -> Result<(), E>,

@@ -1,5 +1,5 @@
-//! The program `vrt-bench`: one benchmark a run, one line of JSON on standard
-//! output. `scripts/bench` runs it beside the C programs.
+//! The program `vrt-bench`: one benchmark per run, one line of JSON on standard output.
+//! `scripts/bench` runs it alternately with the C programs.
 
 use std::process::ExitCode;
 use std::time::Instant;
@@ -24,16 +24,16 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Program {
-    /// Two ranks that only let each other run
+    /// Two ranks that only yield to each other
     Switch(Repeated),
-    /// A cache line that two cores hand to and fro, without ranks
+    /// A cache line that bounces between two cores, without ranks
     Line(Effort),
-    /// Two ranks that send a message to and fro
+    /// Two ranks that send a message back and forth
     Pingpong {
         /// Bytes of the message
-        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = vrt_cli::positive::<u32>)]
         bytes: u32,
-        /// Write to each line of the buffer before it is sent, and read each line of what was received
+        /// Write to each cache line of the buffer before it is sent, and read each line of what was received
         #[arg(long)]
         touch: bool,
         #[command(flatten)]
@@ -48,37 +48,37 @@ enum Program {
         /// The operation
         #[arg(long, value_name = "OPERATION")]
         what: CollectiveOperation,
-        /// Bytes that a rank contributes; for each rank, of alltoall and reduce-scatter; a multiple of 8, of sums
-        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+        /// Bytes that each rank contributes; for alltoall and reduce-scatter, bytes per rank; for sums, a multiple of 8
+        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = vrt_cli::positive::<u32>)]
         bytes: u32,
         #[command(flatten)]
         repeated: Repeated,
     },
-    /// Very many ranks: their start, their memory, and what they do together
+    /// Very many ranks: their start, their memory, and the operations among them
     Many {
-        /// What is measured
+        /// What to measure
         #[arg(long, value_name = "ASPECT")]
         what: Aspect,
         #[command(flatten)]
         repeated: Repeated,
     },
-    /// A rank that reads or writes the memory of another
+    /// A rank that reads or writes the memory of another one
     Onesided {
         /// The access
         #[arg(long, value_name = "ACCESS")]
         what: RemoteAccess,
         /// Bytes
-        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = clap::value_parser!(u32).range(1..))]
+        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = vrt_cli::positive::<u32>)]
         bytes: u32,
         #[command(flatten)]
         repeated: Repeated,
     },
-    /// Columns of a matrix are packed
+    /// Packing the columns of a matrix
     Pack {
         /// Rows and columns
         #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u32).range(2..=16384))]
         size: u32,
-        /// By a loop instead of a datatype
+        /// Use a loop instead of a datatype
         #[arg(long)]
         by_hand: bool,
         #[command(flatten)]
@@ -86,41 +86,41 @@ enum Program {
     },
     /// All ranks relax a cube
     Jacobi(JacobiArgs),
-    /// A rank that moves to and fro between two PEs
+    /// A rank that moves back and forth between two PEs
     Move {
         /// Bytes that it owns
         #[arg(long, value_name = "COUNT", default_value_t = 1024)]
         bytes: u64,
-        /// Measure the first touch of all its memory after a move, not the move
+        /// Measure the first touch of all its memory after a move instead of the move
         #[arg(long)]
         touch: bool,
         #[command(flatten)]
         repeated: Repeated,
     },
-    /// Tasks of a graph, for the smallest that pay
+    /// The tasks of a graph, to find the smallest tasks that pay
     Metg {
         #[command(flatten)]
         settings: Settings,
         #[command(flatten)]
         vrt: mpi::Config,
     },
-    /// Threads that hand strings on, in a rank's process
+    /// Threads that pass strings on, in a rank's process
     Threads {
         /// What they do
         #[arg(long, value_name = "WORK")]
         what: Work,
-        /// In a process that is no job: with the C library's heap
+        /// Run in a process that is not a job: with the C library's heap
         #[arg(long)]
         plain: bool,
         #[command(flatten)]
         repeated: Repeated,
     },
-    /// Operations for an instruction counter, in this process alone
+    /// Operations for an instruction counter, in this process only
     Counts {
         /// The operation
         #[arg(long, value_name = "OPERATION")]
         what: Operation,
-        /// Iterations, of one operation or two by each rank
+        /// Iterations, each with one or two operations per rank
         #[arg(long, value_name = "COUNT", default_value_t = 1000)]
         iterations: u32,
     },
@@ -140,12 +140,12 @@ struct JacobiArgs {
     #[arg(long, value_name = "CELLS", default_value_t = 96, value_parser = clap::value_parser!(u32).range(1..=8192))]
     size: u32,
     /// Iterations
-    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = vrt_cli::positive::<u32>)]
     iterations: u32,
-    /// Look at the residual once in so many iterations
-    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Check the residual once in this many iterations
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = vrt_cli::positive::<u32>)]
     check_every: u32,
-    /// Make a fraction of the cells cost so many times more, as in 0.25:8
+    /// Make a fraction of the cells cost this many times more, as in 0.25:8
     #[arg(long, value_name = "FRACTION:FACTOR")]
     uneven: Option<Costly>,
     #[command(flatten)]
@@ -215,7 +215,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Prints what was measured in this process.
+/// Prints the measurements of this process.
 fn print(measured: Result<Measured, Error>) -> ExitCode {
     match measured {
         Ok(measured) => {
@@ -237,7 +237,7 @@ fn launch_repeated(
     launch(vrt, move |world| program(world, effort))
 }
 
-/// Runs a program on all ranks of a job, and prints what it has measured.
+/// Runs a program on all ranks of a job, and prints its measurements.
 fn launch<All: IntoIterator<Item = Measured>>(
     vrt: mpi::Config,
     program: impl Fn(&SimpleCommunicator) -> Result<All, Error> + Sync + 'static,

@@ -4,44 +4,42 @@ use std::time::Instant;
 
 use serde::{Deserialize, Serialize};
 
-/// What a program measured; printed as one line of JSON by the programs here
-/// and by those in C.
+/// The measurements of a program; printed as one line of JSON by the programs here and by those in C.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The program.
     pub figure: String,
-    /// Seconds of one operation, the median of all repetitions.
+    /// Seconds per operation, the median of all repetitions.
     pub seconds: f64,
-    /// Seconds of one operation in the fastest repetition.
+    /// Seconds per operation in the fastest repetition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub least: Option<f64>,
-    /// Seconds of one operation in the slowest repetition.
+    /// Seconds per operation in the slowest repetition.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub most: Option<f64>,
-    /// The repetitions.
+    /// Number of repetitions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repetitions: Option<u32>,
-    /// Memory of the PEs for each rank.
+    /// Memory of the PEs per rank.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bytes_per_rank: Option<f64>,
-    /// The cells updated in a second, of a solver.
+    /// Cells updated per second, for a solver.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cells_per_second: Option<f64>,
-    /// The last residual, of a solver: the same bits from all that solve the
-    /// same problem.
+    /// The last residual, for a solver: the same bits for all that solve the same problem.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub residual: Option<f64>,
-    /// The checksum of the result, of a solver: likewise.
+    /// The checksum of the result, for a solver: likewise.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checksum: Option<String>,
 }
 
 impl Measured {
-    /// The median of the seconds of an operation over repetitions.
+    /// The median over repetitions of the seconds per operation.
     ///
     /// # Panics
     ///
-    /// When there are no repetitions.
+    /// If there are no repetitions.
     pub fn from_repetitions(figure: &str, mut seconds: Vec<f64>) -> Self {
         seconds.sort_by(f64::total_cmp);
         Self {
@@ -70,16 +68,16 @@ impl Measured {
 ///
 /// # Panics
 ///
-/// When there are none.
+/// If there are none.
 pub fn median(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     median_of_sorted(&values)
 }
 
-/// About how far the median of some numbers is from that of infinitely many: its standard error if they are normally
-/// distributed but for some that are not, as their median deviation tells. Infinite for fewer than four.
+/// The approximate standard error of the median of some numbers, if they are normally distributed except for a few
+/// outliers, computed from their median deviation. Infinite for fewer than four.
 pub fn error_of_median(values: &[f64]) -> f64 {
-    /// Standard deviations in a median deviation, and standard errors of a mean in one of a median.
+    /// Standard deviations per median deviation, and standard errors of the mean per standard error of the median.
     const SCALE: f64 = 1.4826 * 1.2533;
     if values.len() < 4 {
         return f64::INFINITY;
@@ -94,8 +92,8 @@ fn median_of_sorted(values: &[f64]) -> f64 {
     f64::midpoint(values[(count - 1) / 2], values[count / 2])
 }
 
-/// Runs one repetition to warm up and then `repetitions` more; the seconds of
-/// each of these, divided by `operations`.
+/// Runs one repetition as a warm-up and then `repetitions` more; returns the seconds of each of these, divided by
+/// `operations`.
 pub fn repeat(repetitions: u32, operations: f64, mut body: impl FnMut()) -> Vec<f64> {
     body();
     (0..repetitions)

@@ -29,7 +29,7 @@ fn messages_arrive_in_buffers_that_are_touched() {
     for bytes in ["1000", "40000", "2000000"] {
         let mut command = limited(env!("CARGO_BIN_EXE_vrt-bench"));
         command.args(["pingpong", "--touch", "--bytes", bytes, "--operations", "10"]);
-        command.args(["--repetitions", "3", "--pes", "2", "--ranks", "2", "--no-pin"]);
+        command.args(["--repetitions", "3", "--pes", "2", "--ranks", "2", "--no-bind"]);
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{said}");

@@ -1,4 +1,4 @@
-//! `vrt-bench metg` in jobs of several PEs, with ranks that move and without, and `c/metg.c` beside it.
+//! `vrt-bench metg` in jobs of several PEs, with and without moving ranks, compared with `c/metg.c`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -14,7 +14,7 @@ use vrt_bench::programs::metg::{Graph, Pattern};
 const STEPS: usize = 200;
 const ITERATIONS: [u32; 2] = [20, 1];
 
-/// Runs a program that has to succeed.
+/// Runs a program that must succeed.
 fn run(command: &mut Command) -> Output {
     let output = command.output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
@@ -38,7 +38,7 @@ fn expected(pattern: Pattern, width: usize) -> Vec<String> {
 fn job(pattern: Pattern, width: usize, options: &[&str]) -> Output {
     let mut command = limited(env!("CARGO_BIN_EXE_vrt-bench"));
     command.args(["metg", "--pattern", pattern.name(), "--steps", "200", "--iterations", "20,1"]);
-    command.args(["--width", &width.to_string(), "--repetitions", "1", "--pes", "2", "--no-pin"]);
+    command.args(["--width", &width.to_string(), "--repetitions", "1", "--pes", "2", "--no-bind"]);
     run(command.args(options))
 }
 

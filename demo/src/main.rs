@@ -1,17 +1,17 @@
-//! What vrt does, in a minute: an uneven Jacobi relaxation without and with load balancing, Unbalanced Tree
-//! Search while its ranks are moved at random, and the relaxation at several ratios of ranks to PEs. Tables
-//! say what was gained; pages of HTML show what every PE and rank did, and when.
+//! Shows what vrt does, in a minute: an uneven Jacobi relaxation without and with load balancing, Unbalanced Tree
+//! Search while its ranks are moved at random, and the relaxation at several ratios of ranks to PEs. Tables show what
+//! was gained; HTML pages show what every PE and rank did, and when.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `main` | the runs, and what is said of them |
+//! | `main` | the runs, and the report about them |
 //! | `stage` | the jobs: what their ranks run |
-//! | `run` | a job is run, and its trace read |
+//! | `run` | runs a job, and reads its trace |
 //! | `sweep` | ratios of ranks to PEs |
 //! | `report` | the page |
 //!
-//! Each run is a job of its own: this program starts itself again with `--stage`, and the rank 0
-//! of that job prints one line of JSON.
+//! Each run is a separate job: this program starts itself again with `--stage`, and rank 0 of that job prints one line
+//! of JSON.
 
 mod report;
 mod run;
@@ -21,21 +21,21 @@ mod sweep;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use comfy_table::{CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
 
 use run::{Finished, Job};
 use stage::{Search, Stage};
+use vrt_cli::Machine;
 
-/// Runs the same programs without and with load balancing, and at several ratios of ranks to PEs, and shows
-/// what that gains.
+/// Runs the same programs without and with load balancing, and at several ratios of ranks to PEs, and shows the gain.
 #[derive(Clone, Debug, Parser)]
 #[command(version, about)]
 struct Arguments {
-    /// Where to write the report; pages that belong to it are beside it
+    /// Where to write the report; its other pages are written beside it
     #[arg(long, value_name = "FILE", default_value = "vrt-demo.html")]
     report: PathBuf,
-    /// Run one of the jobs instead; the demo does that
+    /// Run one of the jobs instead; used by the demo itself
     #[arg(long, hide = true)]
     stage: Option<Stage>,
     /// The tree and how often it is searched, or the iterations, of that job
@@ -50,30 +50,30 @@ struct Arguments {
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
 enum DemoError {
-    /// The system refused something.
+    /// A system call failed.
     #[error("cannot {what}: {source}")]
     System {
-        /// What was tried.
+        /// What was attempted.
         what: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A job failed; it has said why.
+    /// A job failed; it has reported why.
     #[error("the job `{0}` failed ({1})")]
     Job(String, std::process::ExitStatus),
-    /// A job printed something else than its outcome.
+    /// A job printed something other than its outcome.
     #[error("the job `{0}` printed {1:?}")]
     Outcome(String, String),
-    /// Two runs of the same problem have found different results.
+    /// Two runs of the same problem gave different results.
     #[error("`{0}`: the results differ, which should be the same: {1}; {2}")]
     Differ(String, String, String),
-    /// What a job has recorded cannot be read.
+    /// The trace of a job cannot be read.
     #[error(transparent)]
     Trace(#[from] vrt_trace::read::ReadError),
 }
 
 impl DemoError {
-    /// The system refused to do something.
+    /// A system error.
     fn system(what: impl Into<String>) -> impl FnOnce(std::io::Error) -> DemoError {
         let what = what.into();
         move |source| DemoError::System { what, source }
@@ -81,6 +81,7 @@ impl DemoError {
 }
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(Arguments::command);
     let arguments = Arguments::parse();
     if let Some(stage) = arguments.stage {
         let Arguments { search, iterations, vrt, .. } = arguments;
@@ -95,11 +96,16 @@ fn main() -> ExitCode {
     }
 }
 
-/// Ranks on each PE, but for the sweep.
+/// Ranks per PE, except in the sweep.
 const RATIO: u32 = 16;
 
 fn demonstrate(arguments: &Arguments) -> Result<(), DemoError> {
     let pes = arguments.vrt.pes();
+    let machine = Machine::at_start();
+    println!("{machine}");
+    if let Some(note) = machine.note() {
+        println!("note: {note}");
+    }
     println!("{pes} PEs, {RATIO} ranks on each; this takes about half a minute");
     let mut runs = Vec::new();
     let pilot = |words: &[String]| run::pilot(words, arguments);
@@ -177,7 +183,7 @@ fn new_table(heads: &[&str], numbers: std::ops::Range<usize>) -> Table {
     table
 }
 
-/// How much faster a run was than the one before it, which did the same without.
+/// How much faster a run was than the previous one, the same without balancing.
 fn gained(runs: &[Finished], number: usize) -> Option<f64> {
     (number % 2 == 1).then(|| runs[number - 1].outcome.seconds / runs[number].outcome.seconds)
 }

@@ -1,10 +1,11 @@
-//! The report: a page of HTML with tables and the figure of the sweep, and a page of `vrt-trace` for each run.
+//! The report: an HTML page with tables and the figure of the sweep, and a page of `vrt-trace` for each run.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use svg::Document;
 use svg::node::element::{Circle, Line, Polyline, Text};
+use vrt_trace::page;
 
 use crate::run::Finished;
 use crate::sweep::Sweep;
@@ -41,7 +42,7 @@ fn page_of(report: &Path, run: &Finished) -> PathBuf {
 }
 
 fn report(file: &Path, runs: &[Finished], sweep: &Sweep, pes: u32) -> String {
-    let mut html = String::from(HEAD);
+    let mut html = page::of(HEAD);
     // Writing to a String cannot fail.
     let _ = writeln!(html, "<h1>What vrt gained</h1><p>{} ranks on {pes} PEs.</p>", RATIO * pes);
     html.push_str(&table(runs));
@@ -71,18 +72,14 @@ fn report(file: &Path, runs: &[Finished], sweep: &Sweep, pes: u32) -> String {
 }
 
 const HEAD: &str = r#"<!doctype html>
-<html lang="en"><head><meta charset="utf-8"><title>What vrt gained</title><style>
-body { font: 16px/1.5 system-ui, sans-serif; color: #1c2733; background: #f6f7f9; margin: 0 }
-main { max-width: 1280px; margin: 2em auto; padding: 1em 2em 2em; background: #fff;
-  border-radius: 8px; box-shadow: 0 1px 4px #0002 }
-h1 { margin: .4em 0 } h2 { margin: 1.6em 0 0; font-size: 1.15em } p { margin: .3em 0 .6em }
-table { border-collapse: collapse; margin: 1em 0 }
-th, td { padding: .3em .9em; border-bottom: 1px solid #dde2e8; text-align: right }
-th:first-child, td:first-child, th:last-child, td:last-child { text-align: left }
-td.gain { font-weight: 600; color: #0b6e4f }
-td.loss { color: #8a5a00 }
-svg text { font: 12px system-ui, sans-serif; fill: #51606f }
-iframe { width: 100%; height: 640px; border: 1px solid #dde2e8 }
+<html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>What vrt gained</title><style>
+/*STYLE*/
+th:last-child, td:last-child { text-align: left }
+td.gain { font-weight: 600; color: var(--window) }
+td.loss { color: var(--request) }
+svg text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: var(--quiet) }
+svg .grid { stroke: var(--line) } svg .spread { stroke: var(--run2); stroke-width: 2 } svg .mean { stroke: var(--run); fill: none } svg circle { fill: var(--run) }
+iframe { width: 100%; height: 640px; border: 1px solid var(--line) }
 </style></head><body><main>
 "#;
 
@@ -115,13 +112,13 @@ fn figure(sweep: &Sweep) -> Document {
     let step = (WIDTH - LEFT - 30.0) / sweep.0.len().saturating_sub(1).max(1) as f64;
     let x = |at: usize| LEFT + 10.0 + at as f64 * step;
     let y = |seconds: f64| HEIGHT - BOTTOM - seconds / most * (HEIGHT - BOTTOM - TOP);
-    let line = |from: (f64, f64), to: (f64, f64), colour: &str| {
+    let line = |from: (f64, f64), to: (f64, f64), class: &str| {
         Line::new()
             .set("x1", from.0)
             .set("y1", from.1)
             .set("x2", to.0)
             .set("y2", to.1)
-            .set("stroke", colour)
+            .set("class", class)
     };
     let text = |text: String, x: f64, y: f64, anchor: &str| {
         Text::new(text).set("x", x).set("y", y).set("text-anchor", anchor)
@@ -133,7 +130,7 @@ fn figure(sweep: &Sweep) -> Document {
     for tick in 0..=4 {
         let seconds = most * f64::from(tick) / 4.0;
         let at = y(seconds);
-        figure = figure.add(line((LEFT, at), (WIDTH - 8.0, at), "#dde2e8")).add(text(
+        figure = figure.add(line((LEFT, at), (WIDTH - 8.0, at), "grid")).add(text(
             format!("{seconds:.2} s"),
             LEFT - 6.0,
             at + 4.0,
@@ -145,19 +142,16 @@ fn figure(sweep: &Sweep) -> Document {
         let (x, middle) = (x(number), y(at.median().0));
         let _ = write!(points, "{x:.1},{middle:.1} ");
         if let (Some(fastest), Some(slowest)) = (at.runs.first(), at.runs.last()) {
-            figure = figure.add(line((x, y(fastest.0)), (x, y(slowest.0)), "#4682dc"));
+            figure = figure.add(line((x, y(fastest.0)), (x, y(slowest.0)), "spread"));
         }
-        figure = figure
-            .add(Circle::new().set("cx", x).set("cy", middle).set("r", 3.5).set("fill", "#1f5fbf"))
-            .add(text(at.ratio.to_string(), x, HEIGHT - BOTTOM + 16.0, "middle"));
+        figure = figure.add(Circle::new().set("cx", x).set("cy", middle).set("r", 3.5)).add(text(
+            at.ratio.to_string(),
+            x,
+            HEIGHT - BOTTOM + 16.0,
+            "middle",
+        ));
     }
     figure
-        .add(
-            Polyline::new()
-                .set("points", points)
-                .set("fill", "none")
-                .set("stroke", "#1f5fbf")
-                .set("stroke-width", 1.5),
-        )
+        .add(Polyline::new().set("points", points).set("class", "mean").set("stroke-width", 1.5))
         .add(text("ranks per PE".to_owned(), WIDTH / 2.0, HEIGHT - 6.0, "middle"))
 }

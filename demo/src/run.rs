@@ -1,4 +1,4 @@
-//! A job of the demo is run, and its trace read.
+//! Runs a job of the demo, and reads its trace.
 
 use std::process::{Command, Stdio};
 
@@ -16,20 +16,20 @@ pub(crate) struct Job {
     pub(crate) title: &'static str,
     /// A word for the name of its page.
     pub(crate) name: &'static str,
-    /// What is to be seen in it.
+    /// What it shows.
     pub(crate) about: String,
-    /// What is to be run.
+    /// Its command-line arguments.
     pub(crate) arguments: Vec<String>,
     /// Options of vrt.
     pub(crate) options: &'static [&'static str],
 }
 
-/// A job that has been run.
+/// A job that has finished.
 pub(crate) struct Finished {
     pub(crate) job: Job,
     pub(crate) outcome: Outcome,
     pub(crate) statistics: Statistics,
-    /// What it did, as a page.
+    /// Its trace, as a page.
     pub(crate) page: Vec<u8>,
 }
 
@@ -41,7 +41,7 @@ impl Finished {
         busy / (self.statistics.seconds * pes.len() as f64).max(1e-9)
     }
 
-    /// Another run of the same problem has found the same.
+    /// Checks that another run of the same problem has the same result.
     pub(crate) fn agrees_with(&self, other: &Finished) -> Result<(), DemoError> {
         let (here, there) = (&self.outcome.result, &other.outcome.result);
         if here == there {
@@ -51,10 +51,10 @@ impl Finished {
     }
 }
 
-/// What a job may record: a page shows no more than some hundred thousand events.
+/// The limit of a job's trace: a page shows at most a few hundred thousand events.
 const TRACE_LIMIT: &str = "400M";
 
-/// Runs a job with so many ranks on each PE.
+/// Runs a job with this many ranks per PE.
 pub(crate) fn run(job: Job, ratio: u32, arguments: &Arguments) -> Result<Finished, DemoError> {
     let folder = tempfile::tempdir().map_err(DemoError::system("make a folder for traces"))?;
     let file = folder.path().join("trace");
@@ -68,7 +68,7 @@ pub(crate) fn run(job: Job, ratio: u32, arguments: &Arguments) -> Result<Finishe
     Ok(Finished { job, outcome, statistics, page })
 }
 
-/// How many seconds a job takes, without anything besides.
+/// The seconds that a job takes, without anything else.
 pub(crate) fn pilot(words: &[String], arguments: &Arguments) -> Result<f64, DemoError> {
     Ok(outcome(command(words, RATIO, arguments)?, "pilot")?.seconds)
 }

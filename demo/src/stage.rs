@@ -1,4 +1,4 @@
-//! The jobs: what their ranks run, and what rank 0 says of it.
+//! The jobs: what their ranks run, and what rank 0 reports.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -24,12 +24,12 @@ pub(crate) struct Search {
     times: u64,
 }
 
-/// Seconds that a search is to take.
+/// The intended length of a search in seconds.
 const LONG: f64 = 3.0;
 
 impl Search {
-    /// What takes some seconds here: the large tree as often as that needs, or a small one where the large one
-    /// takes too long. `pilot` says how long a search takes.
+    /// A search of a few seconds on this machine: the large tree as often as needed, or a small one if the large one
+    /// takes too long. `pilot` returns the length of a search.
     pub(crate) fn for_this_machine<E>(
         pilot: impl Fn(&[String]) -> Result<f64, E>,
     ) -> Result<Search, E> {
@@ -49,7 +49,7 @@ impl Search {
         ["--stage", "uts", "--search", &self.to_string()].map(str::to_owned).to_vec()
     }
 
-    /// For people.
+    /// A description for people.
     pub(crate) fn about(&self) -> String {
         let nodes = named::find(&self.tree).map_or(0, |it| it.published.nodes);
         match self.times {
@@ -77,7 +77,7 @@ impl FromStr for Search {
     }
 }
 
-/// What a job prints.
+/// A job's output.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub(crate) struct Outcome {
     pub(crate) seconds: f64,
@@ -87,7 +87,7 @@ pub(crate) struct Outcome {
 
 /// Cells along each axis of the cube.
 const SIZE: usize = 96;
-/// Iterations of a pilot, and how many there are at least and at most.
+/// Iterations of a pilot, and the least and greatest number of iterations.
 const PILOT: usize = 200;
 const LEAST: usize = 500;
 const MOST: usize = 5000;
@@ -97,7 +97,7 @@ pub(crate) fn relaxation(iterations: usize) -> Vec<String> {
     ["--stage", "jacobi", "--iterations", &iterations.to_string()].map(str::to_owned).to_vec()
 }
 
-/// How many iterations of the uneven relaxation take some seconds here.
+/// The number of iterations of the uneven relaxation that take a few seconds on this machine.
 pub(crate) fn iterations_for_this_machine<E>(
     pilot: impl Fn(&[String]) -> Result<f64, E>,
 ) -> Result<usize, E> {

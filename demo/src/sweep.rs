@@ -6,33 +6,33 @@ use crate::run::{self, Finished, Job};
 use crate::stage::relaxation;
 use crate::{Arguments, DemoError, new_table};
 
-/// Ranks on each PE.
+/// Ranks per PE.
 pub(crate) const RATIOS: [u32; 5] = [1, 2, 4, 8, 16];
-/// Runs at each of them, in turn.
+/// Runs at each ratio, alternately.
 const REPEAT: usize = 3;
-/// Of the iterations of the other runs, so many.
+/// The iterations are this fraction (1/n) of those of the other runs.
 const PART: usize = 6;
 
-/// What was found at a ratio.
+/// The results at a ratio.
 #[derive(Clone, Debug)]
 pub(crate) struct AtRatio {
     pub(crate) ratio: u32,
-    /// Of all its runs, from the fastest to the slowest: seconds, and the part of the PEs' time in ranks.
+    /// All its runs, from the fastest to the slowest: seconds, and the part of the PEs' time in ranks.
     pub(crate) runs: Vec<(f64, f64)>,
 }
 
 impl AtRatio {
-    /// The run in the middle.
+    /// The median run.
     pub(crate) fn median(&self) -> (f64, f64) {
         self.runs.get(self.runs.len() / 2).copied().unwrap_or_default()
     }
 }
 
-/// What was found.
+/// The results.
 #[derive(Clone, Debug)]
 pub(crate) struct Sweep(pub(crate) Vec<AtRatio>);
 
-/// Runs at all ratios. All have to find the same.
+/// Runs at all ratios. All must have the same result.
 pub(crate) fn run(iterations: usize, arguments: &Arguments) -> Result<Sweep, DemoError> {
     let mut all = RATIOS.map(|ratio| AtRatio { ratio, runs: Vec::new() }).to_vec();
     let mut first: Option<Finished> = None;

@@ -1,18 +1,23 @@
 //! Lines over an axis, or bars over names, as SVG.
 //!
-//! Colours are those of Okabe and Ito, which people tell apart who see no difference between red and green; marks and
-//! dashes say the same once more. What they mean stands below the chart, where no data are.
+//! Colours are those of Okabe and Ito, which people who cannot tell red from green can distinguish; marks and dashes
+//! carry the same information. The legend is below the chart, where there are no data.
 
 use std::path::Path;
 
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
-use plotters::element::DashedPathElement;
+use plotters::element::{DashedPathElement, ErrorBarOrientV};
 use plotters::prelude::*;
+
+use crate::Spread;
 
 /// A line of a figure: its name, and its points.
 pub type Series = (String, Vec<(f64, f64)>);
 
-/// What a figure says beside its lines.
+/// The spreads of several runs of a line, position by position.
+pub type Spreads = Vec<(f64, Spread)>;
+
+/// The texts of a figure, besides its lines.
 #[derive(Clone, Copy, Debug)]
 pub struct Labels<'a> {
     /// The heading.
@@ -23,31 +28,32 @@ pub struct Labels<'a> {
     pub y: &'a str,
 }
 
-/// How points lie along the horizontal axis.
+/// How points are placed along the horizontal axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Axis {
-    /// At their place, from zero; lines without marks, as of times.
+    /// To scale, from zero; lines without marks, as for times.
     FromZero,
-    /// From the first to the last, logarithmic where they are more than a factor of ten apart.
+    /// From the first to the last, logarithmic if they are more than a factor of ten apart.
     Span,
-    /// One next to the other at equal distances, as suits numbers that double.
+    /// Side by side at equal distances, as suits numbers that double.
     Listed,
-    /// Of things that have no order: a bar for each line beside the others, above the name whose number the place is.
+    /// For things that have no order: a bar for each line beside the others, above the name whose index is the
+    /// position.
     Named {
-        /// What stands there.
+        /// The names.
         names: &'static [&'static str],
-        /// A height at which a line is drawn across all.
+        /// A height at which a line is drawn across the chart.
         mark: Option<u32>,
     },
 }
 
-/// Size of a picture without its legend, and of a line of that.
+/// Size of a picture without its legend, and of a line of the legend.
 const SIZE: (u32, u32) = (760, 440);
 const LINE: u32 = 20;
-/// Room for numbers at the edges of the chart; the last one of an axis is as wide to the right of its place.
+/// Room for numbers at the edges of the chart; half of an axis's last number extends beyond its position.
 const MARGIN: u32 = 12;
 const RIGHT: u32 = 30;
-/// About what a letter of the legend takes.
+/// The approximate width of a letter of the legend.
 const LETTER: u32 = 7;
 
 const COLOURS: [RGBColor; 7] = [
@@ -64,27 +70,36 @@ fn colour(number: usize) -> RGBColor {
     COLOURS[number % COLOURS.len()]
 }
 
-/// Lines of a colour that another one has already are dashed.
+/// The error bar of a line.
+fn error_bar(place: f64, of: &Spread, colour: RGBColor) -> Bar {
+    ErrorBar::new_vertical(place, of.least, of.median, of.most, colour.stroke_width(1), 6)
+}
+
+/// Lines whose colour is already used are dashed.
 fn is_dashed(number: usize) -> bool {
     number / COLOURS.len() % 2 == 1
 }
 
+type Bar = ErrorBar<f64, f64, ErrorBarOrientV<f64, f64>>;
+
 type DrawResult<'a> =
     Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
 
-/// Draws the lines to a file.
+/// Draws the lines to a file, those with several runs with error bars, above a line that states where they were
+/// measured.
 pub(crate) fn draw(
     path: &Path,
     labels: &Labels,
-    lines: &[Series],
+    (lines, bars): (&[Series], &[Spreads]),
     axis: Axis,
+    measured: &str,
 ) -> Result<(), String> {
     let mut places: Vec<f64> = lines.iter().flat_map(|line| line.1.iter().map(|it| it.0)).collect();
     places.sort_by(f64::total_cmp);
     places.dedup();
     let least = places.first().copied().unwrap_or(0.0);
     let most = places.last().copied().unwrap_or(1.0).max(f64::MIN_POSITIVE);
-    let figure = Figure { path, labels, lines, axis, places: &places };
+    let figure = Figure { path, labels, lines, bars, axis, places: &places, measured };
     let drawn = match axis {
         Axis::Span if least > 0.0 && most / least > 10.0 => figure.draw((least..most).log_scale()),
         Axis::Span => figure.draw(least..most),
@@ -99,9 +114,12 @@ struct Figure<'a> {
     path: &'a Path,
     labels: &'a Labels<'a>,
     lines: &'a [Series],
+    /// The error bars of each line; missing ones at the end are empty.
+    bars: &'a [Spreads],
     axis: Axis,
-    /// Where points lie, each once, in order.
+    /// The positions of points, sorted, without repetition.
     places: &'a [f64],
+    measured: &'a str,
 }
 
 impl Figure<'_> {
@@ -110,11 +128,12 @@ impl Figure<'_> {
         X: AsRangedCoord<Value = f64>,
         X::CoordDescType: ValueFormatter<f64>,
     {
-        let Self { path, labels, lines, axis, places } = *self;
+        let Self { path, labels, lines, bars, axis, places, measured } = *self;
         let values = lines.iter().flat_map(|line| line.1.iter().map(|it| it.1));
+        let values = values.chain(bars.iter().flatten().map(|it| it.1.most));
         let top = 1.05 * values.fold(f64::MIN_POSITIVE, f64::max);
         let (in_line, legend) = self.legend_size();
-        let root = SVGBackend::new(path, (SIZE.0, SIZE.1 + legend)).into_drawing_area();
+        let root = SVGBackend::new(path, (SIZE.0, SIZE.1 + legend + LINE)).into_drawing_area();
         root.fill(&WHITE)?;
         let (area, below) = root.split_vertically(SIZE.1);
         let mut chart = ChartBuilder::on(&area)
@@ -138,15 +157,20 @@ impl Figure<'_> {
             .light_line_style(WHITE.mix(0.0))
             .draw()?;
         for (at, (_, points)) in lines.iter().enumerate() {
+            let bars = bars.get(at).into_iter().flatten();
             if let Axis::Named { .. } = axis {
                 let wide = 0.8 / lines.len() as f64;
-                let bars = points.iter().map(|(x, y)| {
-                    let left = x - 0.4 + at as f64 * wide;
-                    Rectangle::new([(left, 0.0), (left + 0.9 * wide, *y)], self.filled(at))
+                let left = |x: f64| x - 0.4 + at as f64 * wide;
+                let columns = points.iter().map(|(x, y)| {
+                    let (left, right) = (left(*x), left(*x) + 0.9 * wide);
+                    Rectangle::new([(left, 0.0), (right, *y)], self.filled(at))
                 });
-                chart.draw_series(bars)?;
+                chart.draw_series(columns)?;
+                let middle = |x: f64| left(x) + 0.45 * wide;
+                chart.draw_series(bars.map(|bar| error_bar(middle(bar.0), &bar.1, BLACK)))?;
                 continue;
             }
+            chart.draw_series(bars.map(|bar| error_bar(self.place(bar.0), &bar.1, colour(at))))?;
             let points = points.iter().map(|(x, y)| (self.place(*x), *y));
             let style = colour(at).stroke_width(2);
             match is_dashed(at) {
@@ -170,15 +194,17 @@ impl Figure<'_> {
             chart.draw_series(DashedLineSeries::new(across, 6, 4, BLACK.stroke_width(2)))?;
         }
         self.draw_legend(&below, in_line)?;
+        let footer = ("sans-serif", 11).into_font().color(&BLACK.mix(0.65));
+        root.draw(&Text::new(measured, (MARGIN as i32, (SIZE.1 + legend) as i32), footer))?;
         root.present()
     }
 
-    /// How a bar is filled; those of a colour that another one has already are lighter.
+    /// How a bar is filled; bars whose colour is already used are lighter.
     fn filled(&self, number: usize) -> ShapeStyle {
         colour(number).mix(if is_dashed(number) { 0.5 } else { 1.0 }).filled()
     }
 
-    /// How many names stand in a line below the chart, and how much room all take.
+    /// The number of names per line of the legend, and the height of the legend.
     fn legend_size(&self) -> (usize, u32) {
         let longest = self.lines.iter().map(|line| line.0.chars().count()).max().unwrap_or(0);
         let wide = 40 + LETTER * longest as u32;
@@ -216,7 +242,7 @@ impl Figure<'_> {
         Ok(())
     }
 
-    /// Where on the axis a point is shown.
+    /// The position on the axis at which a point is shown.
     fn place(&self, x: f64) -> f64 {
         match self.axis {
             Axis::Listed => self.places.partition_point(|it| *it < x) as f64,
@@ -224,7 +250,7 @@ impl Figure<'_> {
         }
     }
 
-    /// What stands at a place of the axis.
+    /// The label at a position of the axis.
     fn number(&self, x: f64) -> String {
         match self.axis {
             Axis::FromZero => format!("{x:.1}"),
@@ -251,13 +277,15 @@ mod tests {
     fn drawn(name: &str, lines: &[Series], axis: Axis) -> String {
         let path = std::env::temp_dir().join(format!("figure-{name}-{}.svg", std::process::id()));
         let labels = Labels { title: "title", x: "across", y: "up" };
-        draw(&path, &labels, lines, axis).expect("a file that can be written");
+        let bars = [vec![(1.0, Spread { least: 1.0, median: 2.0, most: 4.0 })]];
+        draw(&path, &labels, (lines, &bars), axis, "measured here")
+            .expect("a file that can be written");
         let text = std::fs::read_to_string(&path).expect("it was written");
         std::fs::remove_file(path).ok();
         text
     }
 
-    /// Where texts stand that say this.
+    /// The positions of texts with this content.
     fn places_of(svg: &str, text: &str) -> Vec<(i32, i32)> {
         let number = |line: &str, name: &str| {
             let (_, rest) = line.split_once(&format!(" {name}=\""))?;
@@ -287,7 +315,7 @@ mod tests {
         }
     }
 
-    /// What lines mean stands below the chart, with all of it inside of the picture, and so do the last numbers.
+    /// The legend is below the chart and entirely inside the picture, and so are the last numbers.
     #[test]
     fn nothing_covers_data_and_nothing_is_cut_off() {
         let names: Vec<String> = (0..9).map(|number| format!("line number {number}")).collect();
@@ -303,6 +331,7 @@ mod tests {
         }
         let [(x, _)] = places_of(&svg, "100000")[..] else { panic!("the last number stands once") };
         assert!(x + 24 <= SIZE.0 as i32, "{x}");
+        assert_eq!(places_of(&svg, "measured here").len(), 1);
         // The eighth line has the colour of the first, and dashes.
         assert!(is_dashed(7) && !is_dashed(6) && colour(7) == colour(0));
     }

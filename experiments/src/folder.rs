@@ -1,12 +1,13 @@
-//! The folder that results are written to: a table (CSV) and a figure (SVG) of each experiment, and
-//! `report.md`.
+//! The directory for results: a table (CSV) and a figure (SVG) of each experiment, and `report.md`.
 
 use std::fmt::Display;
 use std::path::{Path, PathBuf};
 
-use crate::figure::{self, Axis, Labels, Series};
+use vrt_cli::Machine;
 
-/// A file or folder that cannot be written.
+use crate::figure::{self, Axis, Labels, Series, Spreads};
+
+/// A file or directory that cannot be written.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot write {}: {why}", .file.display())]
 pub struct WriteError {
@@ -20,29 +21,30 @@ impl WriteError {
     }
 }
 
-/// Where results are written to.
+/// The directory for results.
 #[derive(Debug)]
 pub struct Folder {
     path: PathBuf,
     report: String,
+    machine: Machine,
 }
 
 impl Folder {
-    /// Makes the folder if it is not there.
+    /// Creates the directory if it does not exist.
     ///
     /// # Errors
     ///
-    /// If it can be neither made nor used.
+    /// If it can neither be created nor used.
     pub fn create(path: &Path) -> Result<Self, WriteError> {
         std::fs::create_dir_all(path).map_err(|why| WriteError::new(path, &why))?;
-        Ok(Self { path: path.to_owned(), report: String::new() })
+        Ok(Self { path: path.to_owned(), report: String::new(), machine: Machine::now() })
     }
 
     /// Writes `NAME.csv`.
     ///
     /// # Errors
     ///
-    /// If the file cannot be written, or a row is not as long as the head.
+    /// If the file cannot be written, or the length of a row differs from that of the head.
     pub fn write_table<R>(
         &self,
         name: &str,
@@ -76,11 +78,28 @@ impl Folder {
         lines: &[Series],
         axis: Axis,
     ) -> Result<(), WriteError> {
-        let file = self.path.join(format!("{name}.svg"));
-        figure::draw(&file, labels, lines, axis).map_err(|why| WriteError::new(&file, &why))
+        self.draw_with_bars(name, labels, lines, &[], axis)
     }
 
-    /// Prints a paragraph, which will also stand in the report.
+    /// Draws `NAME.svg` with error bars, given for each line.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub fn draw_with_bars(
+        &self,
+        name: &str,
+        labels: &Labels,
+        lines: &[Series],
+        bars: &[Spreads],
+        axis: Axis,
+    ) -> Result<(), WriteError> {
+        let file = self.path.join(format!("{name}.svg"));
+        figure::draw(&file, labels, (lines, bars), axis, &self.machine.brief())
+            .map_err(|why| WriteError::new(&file, &why))
+    }
+
+    /// Prints a paragraph, which also becomes part of the report.
     pub fn add_paragraph(&mut self, text: &str) {
         println!("{text}");
         self.report += text;

@@ -1,5 +1,5 @@
-//! What the commands have in common that repeat the experiments of a paper: which experiment is asked for,
-//! in which order its jobs run, the spread of what they give, and the folder with its tables, figures and report.
+//! What the commands that repeat the experiments of a paper have in common: the choice of the experiment, the order of
+//! its jobs, the spread of their results, and the directory with tables, figures and report.
 //!
 //! ```
 //! use experiments::{Axis, Folder, Labels, rounds};
@@ -24,15 +24,16 @@
 //! # Ok::<(), experiments::WriteError>(())
 //! ```
 
+pub mod document;
 mod figure;
 mod folder;
 mod spread;
 
-pub use figure::{Axis, Labels, Series};
+pub use figure::{Axis, Labels, Series, Spreads};
 pub use folder::{Folder, WriteError};
 pub use spread::Spread;
 
-/// No experiment has the name that was asked for.
+/// No experiment has the requested name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("no experiment `{name}`; experiments: all, {known}")]
 pub struct Unknown {
@@ -40,7 +41,7 @@ pub struct Unknown {
     known: String,
 }
 
-/// The experiment of a name, or each of them for `all`.
+/// The experiment with this name, or all of them for `all`.
 ///
 /// # Errors
 ///
@@ -59,9 +60,8 @@ pub fn choose<'a, E>(
     Ok(chosen)
 }
 
-/// The order in which jobs run: all of them, and then all of them again, so that a slow minute of the
-/// machine does not fall on one of them alone. Those that a figure shows above each other, as they have the
-/// same place on its horizontal axis, run next to each other.
+/// The order in which jobs run: all of them, and then all of them again, so that a slow minute of the machine does not
+/// affect only one of them. Jobs with the same position on the figure's horizontal axis run consecutively.
 pub fn rounds(places: &[f64], times: usize) -> impl Iterator<Item = usize> {
     let mut order: Vec<usize> = (0..places.len()).collect();
     order.sort_by(|a, b| places[*a].total_cmp(&places[*b]));

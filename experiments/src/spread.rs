@@ -1,8 +1,8 @@
-//! What several runs of one thing give.
+//! The spread of several runs of the same thing.
 
 use std::fmt;
 
-/// The median of measured values, and between which they lie.
+/// The median of measured values, with the least and the greatest.
 ///
 /// ```
 /// use experiments::Spread;
@@ -13,16 +13,16 @@ use std::fmt;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spread {
-    /// The least of them.
+    /// The least value.
     pub least: f64,
     /// The median; of an even number, the mean of the two in the middle.
     pub median: f64,
-    /// The most.
+    /// The greatest value.
     pub most: f64,
 }
 
 impl Spread {
-    /// That of these values; `None` if there are none.
+    /// The spread of these values; `None` if there are none.
     pub fn of(values: impl IntoIterator<Item = f64>) -> Option<Self> {
         let mut values: Vec<f64> = values.into_iter().collect();
         values.sort_by(f64::total_cmp);
@@ -33,7 +33,7 @@ impl Spread {
 }
 
 impl fmt::Display for Spread {
-    /// The median, and the other two in brackets, with as many decimals as are asked for.
+    /// The median, with the other two in brackets, with the requested number of decimals.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { least, median, most } = *self;
         match f.precision() {

@@ -1,30 +1,30 @@
-//! The answer of a strategy: which PE each object is to be on, and what that predicts.
+//! The answer of a strategy: the PE of each object, and the predictions that follow from it.
 
 use crate::model::{LoadModel, MoveCost};
 use thiserror::Error;
 
 /// A PE for every object.
 ///
-/// Predictions are of the period that the model measured: the load of a PE is its background
-/// load plus, for each object on it, the object's load divided by the PE's speed.
+/// Predictions are for the period that the model measured: the load of a PE is its background load
+/// plus, for each object on it, the object's load divided by the PE's speed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Assignment {
     pes: Vec<usize>,
 }
 
 impl Assignment {
-    /// Today's assignment: every object where the model says it is.
+    /// Today's assignment: every object on its current PE.
     #[must_use]
     pub fn today(model: &LoadModel) -> Self {
         Self { pes: model.objects().iter().map(|object| object.pe).collect() }
     }
 
-    /// Object `i` to PE `pes[i]`.
+    /// Assigns object `i` to PE `pes[i]`.
     ///
     /// # Errors
     ///
-    /// If `pes` is not one PE of the model for each of its objects, or moves an object that
-    /// cannot move.
+    /// If `pes` does not contain one PE of the model for each of its objects, or moves an object
+    /// that cannot move.
     pub fn new(model: &LoadModel, pes: Vec<usize>) -> Result<Self, AssignmentError> {
         let (objects, count) = (model.objects(), model.pes().len());
         if pes.len() != objects.len() {
@@ -47,13 +47,13 @@ impl Assignment {
         &self.pes
     }
 
-    /// The same, as a list of its own.
+    /// The same, as an owned list.
     #[must_use]
     pub fn into_pes(self) -> Vec<usize> {
         self.pes
     }
 
-    /// The objects that leave the PE they are on today, in the order of their numbers.
+    /// The objects that leave their current PE, by number.
     pub fn moves<'a>(&'a self, model: &'a LoadModel) -> impl Iterator<Item = Move> + 'a {
         self.pes.iter().zip(model.objects()).enumerate().filter_map(|(object, (&to, today))| {
             (to != today.pe).then_some(Move { object, from: today.pe, to, bytes: today.bytes })
@@ -87,7 +87,7 @@ impl Assignment {
         remote.fold(0, |sum, edge| sum.saturating_add(edge.bytes))
     }
 
-    /// How long the PE that sends and receives most would take to do so, by the model's
+    /// How long moving would take for the PE that sends and receives most, by the model's
     /// [`MoveCost`].
     #[must_use]
     pub fn move_seconds(&self, model: &LoadModel) -> f64 {
@@ -106,7 +106,7 @@ impl Assignment {
 
     /// Predicted imbalance: load of the busiest PE / mean load of the PEs - 1.
     ///
-    /// 0 is perfect balance, and what PEs without any load have.
+    /// 0 is perfect balance; it is also the value for PEs without any load.
     #[must_use]
     pub fn imbalance(&self, model: &LoadModel) -> f64 {
         let loads = self.pe_loads(model);
@@ -115,14 +115,14 @@ impl Assignment {
     }
 }
 
-/// One object's change of PE.
+/// The move of an object to another PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Move {
     /// The object's number.
     pub object: usize,
-    /// The PE it is on today.
+    /// Its current PE.
     pub from: usize,
-    /// The PE it is to be on.
+    /// Its new PE.
     pub to: usize,
     /// Its live bytes.
     pub bytes: u64,
@@ -131,10 +131,10 @@ pub struct Move {
 /// Why an [`Assignment`] was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AssignmentError {
-    /// Not one PE per object.
+    /// The list does not have one PE per object.
     #[error("an assignment of {given} objects for a model of {objects}")]
     Length {
-        /// Length of the list that was given.
+        /// Length of the given list.
         given: usize,
         /// Number of objects in the model.
         objects: usize,
@@ -144,19 +144,19 @@ pub enum AssignmentError {
     NoSuchPe {
         /// The object's number.
         object: usize,
-        /// The PE that was asked for.
+        /// The requested PE.
         pe: usize,
-        /// How many PEs there are.
+        /// Number of PEs.
         pes: usize,
     },
-    /// A move of an object that cannot move.
+    /// An object that cannot move was assigned to another PE.
     #[error("object {object} cannot move from PE {home}, but is assigned to PE {pe}")]
     Pinned {
         /// The object's number.
         object: usize,
-        /// The PE it is on and stays on.
+        /// Its current PE, which it cannot leave.
         home: usize,
-        /// The PE that was asked for.
+        /// The requested PE.
         pe: usize,
     },
 }

@@ -1,14 +1,15 @@
-//! What no assignment can beat: load that stays, and the level that the rest would fill to.
+//! Lower bounds for all assignments: load that cannot move, and the level to which the rest would
+//! fill.
 //!
-//! The load of a PE that stays is its background load and its objects that cannot move. If the
-//! rest were water, poured over the PEs, it would rise to one level in all of them but those
-//! that stand out already: no assignment's busiest PE can be below that level. Nor can it be
-//! below the largest load that stays, or below the time that an object needs where it would be
-//! done first. Cost: `n + p log p`.
+//! The fixed load of a PE is its background load plus its objects that cannot move. If the
+//! remaining load were water poured over the PEs, it would rise to one level in all of them except
+//! those already above it: in no assignment is the busiest PE below that level. Nor can it be below
+//! the largest fixed load, or below the time of an object on the PE that would finish it first.
+//! Cost: `n + p log p`.
 
 use crate::model::LoadModel;
 
-/// Load that stays, and the level for the rest.
+/// Fixed load, and the level for the rest.
 #[derive(Clone, Debug)]
 pub(crate) struct Bounds {
     /// For each PE, seconds of background load and of objects that cannot move.
@@ -18,12 +19,12 @@ pub(crate) struct Bounds {
 }
 
 impl Bounds {
-    /// What objects that cannot move leave for the others.
+    /// The bounds for all objects that can move.
     pub(crate) fn new(model: &LoadModel) -> Self {
         Self::around(model, |object| model.objects()[object].migratable)
     }
 
-    /// What all objects but the `movable` ones leave for those.
+    /// The bounds for the `movable` objects, with all others fixed.
     pub(crate) fn around(model: &LoadModel, movable: impl Fn(usize) -> bool) -> Self {
         let mut fixed: Vec<f64> = model.pes().iter().map(|pe| pe.background).collect();
         let mut work = 0.0;
@@ -38,7 +39,7 @@ impl Bounds {
         Self { fixed, level }
     }
 
-    /// Work that PE `pe` takes until it reaches the level.
+    /// The work that PE `pe` can take until it reaches the level.
     pub(crate) fn room(&self, model: &LoadModel, pe: usize) -> f64 {
         (self.level - self.fixed[pe]).max(0.0) * model.pes()[pe].speed
     }
@@ -55,7 +56,7 @@ impl Bounds {
     }
 }
 
-/// The level to which `work` fills PEs that are at `fixed` already.
+/// The level to which `work` fills PEs whose load is `fixed` already.
 fn level(model: &LoadModel, fixed: &[f64], work: f64) -> f64 {
     let mut order: Vec<usize> = (0..fixed.len()).collect();
     order.sort_by(|&a, &b| fixed[a].total_cmp(&fixed[b]));

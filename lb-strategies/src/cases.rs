@@ -1,8 +1,9 @@
 //! Generated load models: the kinds of imbalance that strategies are compared on.
 //!
-//! A case is a pure function of a [`Size`], so that a table of results can be made again. PEs
-//! come in nodes of [`NODE`]. Unless a case says otherwise, objects lie on PEs in blocks of equal
-//! number, have about a mebibyte of live bytes each, and need a second on average.
+//! A case is a pure function of a [`Size`], so that a table of results can be reproduced. PEs are
+//! grouped in nodes of [`NODE`]. Unless a case says otherwise, objects are distributed over PEs in
+//! blocks of equal number, have about a mebibyte of live bytes each, and need one second on
+//! average.
 
 use crate::model::{Edge, LoadModel, LoadModelError, MoveCost, Object, Pe};
 use crate::random::generator;
@@ -10,24 +11,24 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use thiserror::Error;
 
-/// PEs on a node.
+/// PEs per node.
 pub const NODE: usize = 16;
 
-/// How large a case is to be.
+/// The size of a case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
     /// Number of objects.
     pub objects: usize,
     /// Number of PEs.
     pub pes: usize,
-    /// For the lots that the case draws.
+    /// Seed for the case's random numbers.
     pub seed: u64,
 }
 
 /// A kind of load model.
 #[derive(Clone, Copy, Debug)]
 pub struct Case {
-    /// The name by which users ask for it.
+    /// The name that users select it by.
     pub name: &'static str,
     /// One line for users.
     pub help: &'static str,
@@ -61,7 +62,7 @@ pub fn cases() -> &'static [Case] {
 ///
 /// # Errors
 ///
-/// If there is none of that name.
+/// If no case has that name.
 pub fn find(name: &str) -> Result<Case, UnknownCase> {
     CASES.iter().find(|it| it.name == name).copied().ok_or_else(|| UnknownCase {
         name: name.to_owned(),
@@ -69,7 +70,7 @@ pub fn find(name: &str) -> Result<Case, UnknownCase> {
     })
 }
 
-/// There is no case of that name.
+/// No case has that name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("no case `{name}`; cases: {known}")]
 pub struct UnknownCase {
@@ -175,7 +176,7 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// A model in the making.
+/// A model under construction.
 struct Draft {
     lots: ChaCha8Rng,
     pes: Vec<Pe>,

@@ -1,8 +1,8 @@
-//! `rotate`, `random` and `pile`: many moves, whatever they do to balance.
+//! `rotate`, `random` and `pile`: many moves, whatever their effect on balance.
 //!
 //! They test a runtime's migration, as Charm++'s RotateLB and RandCentLB do. They are
-//! [chaos](Strategy::is_chaos): the promise that the busiest PE gets no busier is not theirs.
-//! Objects that cannot move stay here too. Input: the number of PEs; cost: `n`.
+//! [chaos](Strategy::is_chaos): they do not guarantee that the busiest PE gets no busier. Objects
+//! that cannot move stay here, too. Input: the number of PEs; cost: `n`.
 
 use crate::{
     config::{Config, Domain, Parameter},
@@ -44,7 +44,7 @@ impl Strategy for Rotate {
     }
 }
 
-/// Moves every object to a PE drawn by lot.
+/// Moves every object to a PE drawn at random.
 #[derive(Clone, Copy, Debug)]
 pub struct Random;
 

@@ -1,4 +1,4 @@
-//! Parameters of strategies and predictors: one table each, which parses, checks, defaults and explains.
+//! Parameters of strategies and predictors: one table each, used for parsing, checks, defaults and help.
 
 use std::ops::RangeInclusive;
 use thiserror::Error;
@@ -13,38 +13,38 @@ pub struct Parameter {
     pub name: &'static str,
     /// One line for users.
     pub help: &'static str,
-    /// What it may be, and is when nothing is set.
+    /// The valid values, and the default.
     pub domain: Domain,
 }
 
-/// The values that a parameter may have, and the one that it has by itself.
+/// The valid values of a parameter, and its default.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Domain {
     /// A number.
     Number {
-        /// Value when nothing is set.
+        /// The default.
         default: f64,
-        /// Values that are allowed.
+        /// The allowed range.
         range: RangeInclusive<f64>,
     },
     /// A whole number.
     Count {
-        /// Value when nothing is set.
+        /// The default.
         default: u64,
-        /// Values that are allowed.
+        /// The allowed range.
         range: RangeInclusive<u64>,
     },
     /// A word.
     Choice {
-        /// Value when nothing is set.
+        /// The default.
         default: &'static str,
-        /// Words that are allowed.
+        /// The allowed words.
         of: &'static [&'static str],
     },
 }
 
 impl Domain {
-    /// The value when nothing is set, as a user would write it.
+    /// The default, as a user would write it.
     #[must_use]
     pub fn default_text(&self) -> String {
         match self {
@@ -54,7 +54,7 @@ impl Domain {
         }
     }
 
-    /// What is allowed, in words.
+    /// The allowed values, in words.
     #[must_use]
     pub fn allowed(&self) -> String {
         match self {
@@ -71,7 +71,7 @@ impl Domain {
         }
     }
 
-    /// What may have been meant by a value that is not allowed, as the end of a message.
+    /// A suggestion for a value that is not allowed, as the end of a message.
     fn meant(&self, text: &str) -> String {
         match self {
             Self::Choice { of, .. } => did_you_mean(text, of.iter().copied()),
@@ -102,8 +102,8 @@ impl Domain {
     }
 }
 
-/// What every strategy that is not [chaos](Strategy::is_chaos) can be told beside its own
-/// parameters: when its proposal is worth the moves.
+/// Parameters, besides its own, of every strategy that is not [chaos](Strategy::is_chaos): they
+/// decide when its proposal is worth the moves.
 pub const COMMON: &[Parameter] = &[
     Parameter {
         name: "minimum-gain",
@@ -228,7 +228,7 @@ impl Config {
 /// Why a [`Config`] was refused.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum ConfigError {
-    /// Not of the form `name=value`.
+    /// A part is not of the form `name=value`.
     #[error("`{part}` is not of the form name=value")]
     Malformed {
         /// The part between two commas.
@@ -241,21 +241,21 @@ pub enum ConfigError {
         did_you_mean(name, known.iter().copied())
     )]
     Unknown {
-        /// The name that was given.
+        /// The given name.
         name: String,
-        /// The names that there are.
+        /// The names of existing parameters.
         known: Vec<&'static str>,
     },
-    /// The value is not one of those allowed.
+    /// The value is not allowed.
     #[error("{name}={value}: allowed is {allowed}{meant}")]
     Value {
         /// The parameter.
         name: &'static str,
         /// The refused value.
         value: String,
-        /// What is allowed, in words.
+        /// The allowed values, in words.
         allowed: String,
-        /// What may have been meant, as the end of the message.
+        /// A suggestion, as the end of the message.
         meant: String,
     },
 }

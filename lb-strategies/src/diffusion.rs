@@ -1,19 +1,18 @@
 //! `diffusion`: load flows between neighbouring PEs.
 //!
 //! PEs are laid out as a torus. Load is first treated as a liquid: round by round, each PE passes
-//! to each neighbour a part of the difference of their levels (G. Cybenko, "Dynamic load
-//! balancing for distributed memory multiprocessors", J. Parallel and Distributed Computing 7,
-//! 1989). What flowed between two neighbours in all rounds is what objects are then to carry:
-//! each PE sends those of its objects that fit the amounts, largest first, to neighbours that
-//! then still have less than it has. As a PE can only send what it has, this is repeated in sweeps,
-//! until the busiest PE is within the tolerance or no object moves; the best sweep is kept.
+//! to each neighbour a part of the difference of their levels (G. Cybenko, "Dynamic load balancing
+//! for distributed memory multiprocessors", J. Parallel and Distributed Computing 7, 1989). The
+//! total flow between two neighbours is then carried by objects: each PE sends those of its objects
+//! that fit the amounts, largest first, to neighbours that still have less than it has afterwards.
+//! As a PE can only send what it has, this is repeated in sweeps, until the busiest PE is within
+//! the tolerance or no object moves; the best sweep is kept.
 //!
-//! In a distributed run a PE needs to know its neighbours only. Here it is computed in one place,
-//! by the same rules. With many PEs the liquid is slow to level out: what counts is how far a
-//! heap of load has to go.
+//! In a distributed run a PE needs to know only its neighbours. Here the algorithm runs in one
+//! place, by the same rules. With many PEs the liquid is slow to level out: the distance that a
+//! peak of load has to travel decides.
 //!
-//! Inputs: loads, speeds, background load. Cost for each sweep: `p` for each round, and
-//! `n log n`.
+//! Inputs: loads, speeds, background load. Cost of a sweep: `p` per round, plus `n log n`.
 
 use crate::{
     assignment::{Assignment, pe_loads},
@@ -83,8 +82,7 @@ impl Strategy for Diffusion {
     }
 }
 
-/// A PE's neighbours are those this far above and below it, in a ring of all PEs: a torus that
-/// needs no box of PEs.
+/// A PE's neighbours are this far above and below it in a ring of all PEs: a torus for any number of PEs.
 fn strides(pes: usize, dimensions: usize) -> Vec<usize> {
     let side = (pes as f64).powf(1.0 / dimensions as f64).round().max(2.0) as usize;
     let mut strides = vec![];
@@ -97,15 +95,15 @@ fn strides(pes: usize, dimensions: usize) -> Vec<usize> {
     strides
 }
 
-/// What flowed between neighbours in all rounds.
+/// The total flow between neighbours over all rounds.
 ///
-/// In each, a part of the difference of two levels flows. So what flowed in all of them is that part of the difference
-/// of what the levels of the two were, added up.
+/// In each round, a part of the difference of two levels flows. So the total flow is that part of the difference of the
+/// two PEs' summed levels.
 struct Flows<'a> {
     pes: &'a [Pe],
     strides: &'a [usize],
     share: f64,
-    /// For each PE, its levels at the beginning of all rounds, added up.
+    /// For each PE, the sum of its levels at the beginning of each round.
     sums: Vec<f64>,
 }
 
@@ -141,7 +139,8 @@ impl<'a> Flows<'a> {
         Self { pes, strides, share, sums }
     }
 
-    /// The work that flows from each PE to each of its neighbours, and to which; negative where it flows from there.
+    /// The work that flows from each PE to each of its neighbours, with the neighbour; negative for flow in the other
+    /// direction.
     fn of(&self, pe: usize) -> impl Iterator<Item = (f64, usize)> {
         let count = self.pes.len();
         let neighbours =
@@ -153,7 +152,7 @@ impl<'a> Flows<'a> {
     }
 }
 
-/// Adds to `change`, which is of the PEs from `here` on, what flows to each from a neighbour, of those from `there` on.
+/// Adds the flow from a neighbour to each PE to `change`. The PEs begin at `here`, the neighbours at `there`.
 fn exchange(change: &mut [f64], levels: &[f64], speeds: &[f64], here: usize, there: usize) {
     let count = change.len();
     let (here, there) = (here..here + count, there..there + count);
@@ -165,7 +164,7 @@ fn exchange(change: &mut [f64], levels: &[f64], speeds: &[f64], here: usize, the
     }
 }
 
-/// Objects carry the flows between PEs of these loads. Returns whether any did.
+/// Moves objects so that they carry the flows between PEs of these loads. Returns whether any object moved.
 fn carry(residents: &Residents, flows: &Flows<'_>, mut now: Vec<f64>, pes: &mut [usize]) -> bool {
     let speed = |pe: usize| flows.pes[pe].speed;
     let mut moved = false;

@@ -1,17 +1,18 @@
-//! When each PE would finish what it has so far, and which would finish a piece of work first.
+//! Tracks when each PE would finish its work so far, and finds the PE that would finish another
+//! piece of work first.
 
 use crate::{bounds::Bounds, least::Least, model::LoadModel};
 
-/// PEs of one speed are a group; with more speeds than this, PEs of similar speed are.
+/// PEs of one speed form a group; with more speeds than this, PEs of similar speed do.
 const GROUPS: usize = 64;
 
 /// The load of each PE while objects are being placed.
 pub(crate) struct PeFinish {
     speeds: Vec<f64>,
     groups: Vec<Group>,
-    /// Of each group the PE with the least to do: the only one that comes into question.
+    /// For each group, the PE with the least work: the group's only candidate.
     first: Vec<First>,
-    /// For each PE, its group and its place there.
+    /// For each PE, its group and its position in it.
     places: Vec<(u32, u32)>,
 }
 
@@ -30,13 +31,13 @@ struct First {
 }
 
 impl PeFinish {
-    /// Every PE with its background load and the objects that cannot move.
+    /// Every PE with its background load and its objects that cannot move.
     pub(crate) fn new(model: &LoadModel) -> Self {
         let speeds = model.pes().iter().map(|pe| pe.speed);
         Self::of(speeds.zip(Bounds::new(model).fixed))
     }
 
-    /// PEs of these speeds that have so many seconds of work already.
+    /// PEs of these speeds with this many seconds of work already.
     pub(crate) fn of(pes: impl Iterator<Item = (f64, f64)>) -> Self {
         let (speeds, seconds): (Vec<f64>, Vec<f64>) = pes.unzip();
         let (group_of, count) = group_by_speed(&speeds);
@@ -56,8 +57,7 @@ impl PeFinish {
         Self { speeds, groups, first, places }
     }
 
-    /// The PE that would finish `work` first, and when. Of several, the one with the smallest
-    /// number.
+    /// The PE that would finish `work` first, and when. In a tie, the PE with the smallest number.
     pub(crate) fn earliest(&self, work: f64) -> (usize, f64) {
         let mut best = (usize::MAX, f64::INFINITY);
         for First { pe, seconds, speed } in &self.first {
@@ -69,7 +69,7 @@ impl PeFinish {
         best
     }
 
-    /// When `pe` would finish, were `work` added.
+    /// When `pe` would finish if `work` were added.
     pub(crate) fn with(&self, pe: usize, work: f64) -> f64 {
         let (group, place) = self.places[pe];
         self.groups[group as usize].seconds.of(place as usize) + work / self.speeds[pe]
@@ -95,7 +95,7 @@ impl Group {
     }
 }
 
-/// For each PE a group of its speed, or of similar ones, and how many groups there are.
+/// For each PE its group of equal or similar speed, and the number of groups.
 fn group_by_speed(of_pes: &[f64]) -> (Vec<usize>, usize) {
     let mut speeds = of_pes.to_vec();
     speeds.sort_by(f64::total_cmp);

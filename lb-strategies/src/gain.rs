@@ -1,43 +1,43 @@
 //! What an assignment saves in each period, and what its moves cost once.
 //!
-//! A runtime that decides whether to balance at all compares the two over the periods for which
-//! it takes a placement to last.
+//! A runtime that decides whether to balance compares the two over the number of periods for which
+//! it expects a placement to last.
 
 use crate::{assignment::Assignment, model::LoadModel, model::MoveCost};
 
-/// What an assignment is predicted to save and to cost.
+/// The predicted saving and cost of an assignment.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gain {
-    /// Seconds by which each period gets shorter: the load of the busiest PE today less the load
+    /// Seconds by which each period gets shorter: the load of the busiest PE today minus the load
     /// of the busiest PE as assigned. Negative if the period gets longer.
     pub saved: f64,
-    /// Seconds, once, for the PE that sends and receives most.
+    /// Seconds, once, on the PE that sends and receives most.
     pub spent: f64,
 }
 
 impl Gain {
     /// Whether the moves are paid back within `periods` periods.
     ///
-    /// An assignment that saves nothing never is worth its moves, even if they are free.
+    /// An assignment that saves nothing is never worth its moves, even if they are free.
     #[must_use]
     pub fn pays_within(&self, periods: f64) -> bool {
         self.saved > 0.0 && (self.spent == 0.0 || self.saved * periods > self.spent)
     }
 
-    /// After how many periods what was saved is what was spent; `None` if never.
+    /// The number of periods after which the saving equals the cost; `None` if never.
     #[must_use]
     pub fn break_even(&self) -> Option<f64> {
         (self.saved > 0.0).then(|| self.spent / self.saved)
     }
 }
 
-/// Compares `assignment` with today's placement, when moves cost what `cost` says.
+/// Compares `assignment` with today's placement if moves have this `cost`.
 ///
-/// The model's own [move cost](LoadModel::move_cost) does not matter here. Cost: `n + p`.
+/// The model's own [move cost](LoadModel::move_cost) is not used. Cost: `n + p`.
 ///
 /// # Panics
 ///
-/// If `assignment` is of another model.
+/// If `assignment` is for another model.
 #[must_use]
 pub fn gain(model: &LoadModel, assignment: &Assignment, cost: MoveCost) -> Gain {
     let today = Assignment::today(model).max_load(model);

@@ -1,4 +1,4 @@
-//! Who talks to whom, both ways, by object.
+//! The communication graph: the partners of each object, in both directions.
 
 use crate::{
     config::{Domain, Parameter},
@@ -12,7 +12,7 @@ pub(crate) const MESSAGE_BYTES: Parameter = Parameter {
     domain: Domain::Number { default: 1000.0, range: 0.0..=1e12 },
 };
 
-/// The communication of a model as a graph without directions: for each object, its partners.
+/// The communication of a model as an undirected graph: for each object, its partners.
 ///
 /// Two objects with several edges between them are partners several times.
 pub(crate) struct Graph {
@@ -24,12 +24,13 @@ pub(crate) struct Graph {
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Partner {
     pub(crate) object: u32,
-    /// Bytes that the edge stands for.
+    /// Bytes that the edge represents.
     pub(crate) weight: f32,
 }
 
 impl Graph {
-    /// The graph of `model`, in which a message weighs `message_bytes` beside its own bytes.
+    /// The graph of `model`, in which each message counts `message_bytes` in addition to its own
+    /// bytes.
     pub(crate) fn new(model: &LoadModel, message_bytes: f64) -> Self {
         let edges = || model.edges().iter().filter(|edge| edge.from != edge.to);
         let mut starts = vec![0; model.objects().len() + 1];

@@ -1,18 +1,18 @@
 //! `graph-bisection`: recursive bisection of the communication graph.
 //!
 //! The objects are cut in two so that each part has work for its half of the PEs and few bytes
-//! cross the cut; then each part again (H. D. Simon, "Partitioning of unstructured problems for
-//! parallel processing", Computing Systems in Engineering 2, 1991). One cut: an object at the
-//! rim of the graph is found by two searches in breadth, the part grows from it in breadth until
-//! it has its work (graph growing, G. Karypis and V. Kumar, "A fast and high quality multilevel
-//! scheme for partitioning irregular graphs", SIAM J. Sci. Comput. 20, 1998); then objects that
-//! have more partners beyond the cut than on their side cross over while balance allows (after
-//! C. M. Fiduccia and R. M. Mattheyses, "A linear-time heuristic for improving network
-//! partitions", DAC 1982, without the moves that make things worse for a while). What imbalance
+//! cross the cut; then each part is cut again (H. D. Simon, "Partitioning of unstructured problems
+//! for parallel processing", Computing Systems in Engineering 2, 1991). For one cut, two
+//! breadth-first searches find an object at the rim of the graph, and the part grows from it
+//! breadth-first until it has its work (graph growing, G. Karypis and V. Kumar, "A fast and high
+//! quality multilevel scheme for partitioning irregular graphs", SIAM J. Sci. Comput. 20, 1998).
+//! Then objects that have more partners beyond the cut than on their side cross it while balance
+//! allows (after C. M. Fiduccia and R. M. Mattheyses, "A linear-time heuristic for improving
+//! network partitions", DAC 1982, without the moves that are temporarily worse). The imbalance that
 //! the cuts leave is [refined](crate::refine).
 //!
-//! Inputs: communication, loads, speeds, background load, nodes. Objects that talk to nobody
-//! fill up, those of neighbouring PEs together. Cost: `(n + edges) log p`.
+//! Inputs: communication, loads, speeds, background load, nodes. Objects without partners fill up
+//! the parts, those of neighbouring PEs together. Cost: `(n + edges) log p`.
 
 use crate::{
     bounds::Bounds,
@@ -25,11 +25,11 @@ use crate::{
     strategy::Strategy,
 };
 
-/// Cuts the communication graph in two where few bytes cross, and again.
+/// Bisects the communication graph recursively where few bytes cross the cut.
 #[derive(Clone, Copy, Debug)]
 pub struct GraphBisection;
 
-/// Passes along a cut, when nothing else is asked for.
+/// Default number of passes along a cut.
 pub(crate) const PASSES: usize = 3;
 
 impl Strategy for GraphBisection {
@@ -82,11 +82,11 @@ pub(crate) struct Cuts<'a> {
     graph: &'a Graph,
     passes: usize,
     side: Vec<Side>,
-    /// Objects in the order in which a search in breadth met them.
+    /// Objects in breadth-first order.
     queue: Vec<u32>,
 }
 
-/// Where an object is with respect to the cut in the making.
+/// The position of an object with respect to the current cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Side {
     /// Not among the objects that are being cut.
@@ -130,7 +130,7 @@ impl<'a> Cuts<'a> {
         self.model.objects()[object as usize].load
     }
 
-    /// An object far from others: where a search that began at the first object ended.
+    /// An object at the rim: the last one of a search that began at the first object.
     fn rim(&mut self, objects: &[u32]) -> u32 {
         let first = objects[0];
         self.mark_unseen(objects);
@@ -138,8 +138,8 @@ impl<'a> Cuts<'a> {
         *self.queue.last().unwrap_or(&first)
     }
 
-    /// Puts all `objects` into the queue: those connected to `start` in breadth, then the others,
-    /// each first of them with what it is connected to.
+    /// Puts all `objects` into the queue in breadth-first order: those connected to `start`, then
+    /// the others, each connected component in turn.
     fn search(&mut self, objects: &[u32], start: u32) {
         self.mark_unseen(objects);
         self.search_from(start);
@@ -173,7 +173,7 @@ impl<'a> Cuts<'a> {
         }
     }
 
-    /// Objects cross the cut where that saves bytes, and leaves the front part's work within one
+    /// Lets objects cross the cut if that saves bytes, and leaves the front part's work within one
     /// percent of `work` or does not take it further away.
     fn smooth(&mut self, objects: &[u32], work: f64) {
         let front = objects.iter().filter(|&&it| self.side[it as usize] == Side::Front);

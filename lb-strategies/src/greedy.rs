@@ -1,18 +1,18 @@
 //! `greedy`: longest processing time first.
 //!
-//! The objects, heaviest first, are each put on the PE that would finish them first (R. L.
-//! Graham, "Bounds on multiprocessing timing anomalies", SIAM J. Appl. Math. 17, 1969). If all
-//! PEs are alike and all objects can move, the busiest PE gets at most `4/3 - 1/(3 PEs)` times
-//! what the best assignment would give it.
+//! The objects, heaviest first, are each put on the PE that would finish them first (R. L. Graham,
+//! "Bounds on multiprocessing timing anomalies", SIAM J. Appl. Math. 17, 1969). If all PEs are
+//! equal and all objects can move, the busiest PE gets at most `4/3 - 1/(3 PEs)` times its load in
+//! the best assignment.
 //!
-//! The load of a PE starts as its background load and its objects that cannot move. Of PEs of
-//! one speed only the one with the least to do is a candidate, and a tree finds it; so a placement
-//! costs `speeds + log p`, and all of them `n log n` when PEs are alike. Above 64 different speeds,
-//! similar ones share a tree: the choice among them is then by load alone. An object stays where
-//! its own PE would finish it as early as any other, or later by less than the price of the move.
-//! Among objects of equal load, every PE's first comes before any PE's second, so that equal
-//! objects stay as far as balance allows; of a PE's equal objects those with most live bytes come
-//! first.
+//! The load of a PE starts as its background load and its objects that cannot move. Among PEs of
+//! one speed only the one with the least work is a candidate, and a tree finds it; so a placement
+//! costs `speeds + log p`, and all of them `n log n` if PEs are equal. Above 64 different speeds,
+//! similar ones share a tree: the choice among them is then by load alone. An object stays if its
+//! own PE would finish it as early as any other, or later by less than the price of the move. Among
+//! objects of equal load, the first object of every PE comes before the second of any PE, so that
+//! equal objects stay as far as balance allows; among a PE's equal objects, those with the most
+//! live bytes come first.
 //!
 //! Inputs: loads, speeds, background load, live bytes, cost of moves. Greedy moves many objects and
 //! ignores communication.
@@ -62,7 +62,7 @@ impl Strategy for Greedy {
     }
 }
 
-/// An object that is to be placed.
+/// An object to be placed.
 #[derive(Clone, Copy)]
 pub(crate) struct Item {
     pub(crate) object: u32,
@@ -70,10 +70,10 @@ pub(crate) struct Item {
     load: f64,
 }
 
-/// Places the objects of `order`, which are all that can move, heaviest first.
+/// Places the objects of `order`, which are all the movable ones, heaviest first.
 ///
-/// An object stays if `stays(object, when its PE would finish it, when the best would)`;
-/// else it goes to the PE that finishes it first.
+/// An object stays if `stays(object, finish time on its PE, best finish time)` is true; otherwise it goes to the PE
+/// that finishes it first.
 pub(crate) fn place(
     model: &LoadModel,
     order: &[Item],
@@ -91,8 +91,8 @@ pub(crate) fn place(
     pes
 }
 
-/// The objects of `order`, in which heavy ones come first, and of equal ones those of one PE are together: of equal
-/// ones every PE's first is now before any PE's second, and so on.
+/// The objects of `order`, in which heavy ones come first and equal ones of the same PE are together, reordered: among
+/// equal ones, the first of every PE now comes before the second of any PE, and so on.
 pub(crate) fn heaviest_first(model: &LoadModel, order: &Order) -> Vec<Item> {
     let item = |&it: &u32| {
         let object = &model.objects()[it as usize];

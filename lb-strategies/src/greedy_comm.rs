@@ -1,14 +1,15 @@
-//! `greedy-comm`: greedy that puts objects beside those they talk to.
+//! `greedy-comm`: greedy that puts objects beside their communication partners.
 //!
-//! The objects are placed heaviest first, as by greedy, on a PE that stays below a limit: what
-//! cannot be beaten, and a tolerance. Among such PEs of an object's partners, its own, and the
-//! one that would finish it first, it gets the one that leaves the fewest bytes between PEs; a
-//! move counts with the object's own bytes, spread over the horizon. When no PE stays below the
-//! limit it goes to the one that finishes it first. What is then above the limit is refined.
-//! The idea is that of Charm++'s GreedyCommLB (A. Bhatele, L. V. Kale and S. Kumar, "Dynamic
-//! topology aware load balancing algorithms for molecular dynamics applications", ICS 2009).
+//! The objects are placed heaviest first, as by greedy, on a PE that stays below a limit: the lower
+//! bound plus a tolerance. Among the PEs of an object's partners, its own PE, and the one that
+//! would finish it first, those below the limit are compared, and the one that leaves the fewest
+//! bytes between PEs wins; a move counts with the object's own bytes, spread over the horizon. If
+//! no PE stays below the limit, the object goes to the one that finishes it first. PEs that are
+//! above the limit afterwards are refined. The idea is that of Charm++'s GreedyCommLB (A. Bhatele,
+//! L. V. Kale and S. Kumar, "Dynamic topology aware load balancing algorithms for molecular
+//! dynamics applications", ICS 2009).
 //!
-//! Inputs: loads, speeds, background load, communication, nodes, live bytes. Cost: greedy's, and
+//! Inputs: loads, speeds, background load, communication, nodes, live bytes. Cost: greedy's, plus
 //! `d log d` for each object with `d` partners.
 
 use crate::{
@@ -23,7 +24,7 @@ use crate::{
     strategy::Strategy,
 };
 
-/// Greedy that puts objects beside those they talk to, while balance allows.
+/// Greedy that puts objects beside their communication partners, while balance allows.
 #[derive(Clone, Copy, Debug)]
 pub struct GreedyComm;
 
@@ -66,16 +67,16 @@ const NODE_SHARE: Parameter = Parameter {
     domain: Domain::Number { default: 0.2, range: 0.0..=1.0 },
 };
 
-/// An assignment in the making.
+/// An assignment under construction.
 struct Placing<'a> {
     model: &'a LoadModel,
     finish: PeFinish,
-    /// Where objects are: at home until they are placed.
+    /// The PE of each object: its current PE until it is placed.
     pes: Vec<usize>,
     placed: Vec<bool>,
     node_share: f64,
     horizon: f64,
-    /// What the object at hand exchanges with each PE.
+    /// What the current object exchanges with each PE.
     traffic: Vec<(usize, f64)>,
 }
 
@@ -92,7 +93,7 @@ impl<'a> Placing<'a> {
         }
     }
 
-    /// Adds up what `object` exchanges with the PEs of partners that have been placed.
+    /// Sums what `object` exchanges with the PEs of already placed partners.
     fn gather(&mut self, graph: &Graph, object: usize) {
         let placed = graph.of(object).iter().filter(|it| self.placed[it.object as usize]);
         self.traffic.clear();
@@ -131,7 +132,7 @@ impl<'a> Placing<'a> {
         self.finish.add(best.0, work);
     }
 
-    /// Bytes between PEs that `object` would cause on `pe`.
+    /// Bytes between PEs if `object` were on `pe`.
     fn cost(&self, object: usize, pe: usize) -> f64 {
         let pes = self.model.pes();
         let node = pes[pe].node;

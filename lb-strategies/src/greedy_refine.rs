@@ -1,15 +1,14 @@
 //! `greedy-refine`: as balanced as greedy, with far fewer moves.
 //!
-//! Greedy is run first, for the balance that can be had. Then the objects are placed again,
-//! heaviest first, but each stays while its PE keeps below that balance, widened by a tolerance;
-//! only what does not fit goes to the PE that finishes it first. Of a few widths the one with the
-//! cheapest moves wins among those that keep within the tolerance: the fewest seconds by the
-//! measured cost of moves, then the fewest moves, then the fewest bytes. The idea is that of Charm++'s
-//! GreedyRefineLB (B. Acun and others, "Parallel programming with migratable objects: Charm++ in
-//! practice", SC 2014).
+//! Greedy is run first, to find the attainable balance. Then the objects are placed again, heaviest first, but each
+//! stays while its PE is below that balance, widened by a tolerance; only objects that do not fit go to the PE that
+//! finishes them first. A few widths are tried; among those within the tolerance the one with the cheapest moves wins:
+//! the fewest seconds by the measured cost of moves, then the fewest moves, then the fewest bytes. The idea is that of
+//! Charm++'s GreedyRefineLB (B. Acun and others, "Parallel programming with migratable objects: Charm++ in practice",
+//! SC 2014).
 //!
-//! Inputs: loads, speeds, background load, live bytes, cost of moves. Cost: greedy's, with four times
-//! its placements, the widths of which threads try at once where there are many objects.
+//! Inputs: loads, speeds, background load, live bytes, cost of moves. Cost: greedy's, with four times as many
+//! placements; with many objects, threads try the widths in parallel.
 
 use std::cmp::Ordering;
 
@@ -24,11 +23,11 @@ use crate::{
     ties::settle,
 };
 
-/// Greedy that leaves objects where they are while their PE keeps below greedy's balance.
+/// Greedy that leaves objects on their PE while it is below greedy's balance.
 #[derive(Clone, Copy, Debug)]
 pub struct GreedyRefine;
 
-/// Widths, as parts of the tolerance, that are tried.
+/// The widths that are tried, as parts of the tolerance.
 const WIDTHS: [f64; 3] = [1.0, 0.5, 0.0];
 
 impl Strategy for GreedyRefine {
@@ -72,7 +71,7 @@ impl Strategy for GreedyRefine {
 struct Measured {
     pes: Vec<usize>,
     max_load: f64,
-    /// Seconds that all moves take together.
+    /// Seconds of all moves together.
     seconds: f64,
     moves: usize,
     bytes: u64,

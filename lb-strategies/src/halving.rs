@@ -1,24 +1,25 @@
-//! Recursive halving: PEs in two halves, objects in two parts, and again within each.
+//! Recursive halving: splits the PEs in two halves and the objects in two parts, and repeats this
+//! within each.
 //!
-//! The PEs are in order of node, then number, and are cut between nodes as long as there are
+//! The PEs are ordered by node, then number, and are cut between nodes as long as there are
 //! several, so that objects of one part end up on one node, then on neighbouring PEs. A part gets
-//! work in proportion to the room of its PEs. Where both halves have the same room, the parts
-//! are laid the way round that keeps more work at home.
+//! work in proportion to the room of its PEs. If both halves have the same room, the parts are
+//! assigned in the order that keeps more work at home.
 
 use std::{mem::take, ops::Range};
 
 use crate::{bounds::Bounds, model::LoadModel, parallel};
 
-/// A way to part objects.
+/// A way to divide objects.
 pub(crate) trait Divide {
-    /// Reorders `objects` so that about `work` of their load is in front, and says where that
-    /// part ends. That does not depend on what was divided before.
+    /// Reorders `objects` so that about `work` of their load is in front, and returns where that part ends. The result
+    /// must not depend on previous calls.
     fn divide(&mut self, objects: &mut [u32], work: f64) -> usize;
 }
 
-/// Places `objects` by recursive halving; leaves all others as they are in `pes`.
+/// Places `objects` by recursive halving; leaves all others where `pes` has them.
 ///
-/// Each thread divides by what `divider` makes for it.
+/// Each thread uses its own divider, made by `divider`.
 pub(crate) fn halve<D: Divide>(
     model: &LoadModel,
     bounds: &Bounds,
@@ -29,8 +30,7 @@ pub(crate) fn halve<D: Divide>(
     halve_ranges(model, bounds, [(0..model.pes().len(), objects)], divider, pes);
 }
 
-/// The same for several lists of objects, each with the range of PEs, in [order](pe_order), that
-/// are its own.
+/// The same for several lists of objects, each with its own range of PEs, in [order](pe_order).
 pub(crate) fn halve_ranges<'o, D: Divide>(
     model: &LoadModel,
     bounds: &Bounds,
@@ -75,10 +75,10 @@ pub(crate) fn halve_ranges<'o, D: Divide>(
     }
 }
 
-/// How many parts each thread has when it halves on alone.
+/// The number of parts per thread from which on threads halve on their own.
 const PARTS: usize = 8;
 
-/// Objects, and the PEs from `first` to before `end` in order, which they are for.
+/// Objects, and the PEs that they are for: from `first` to before `end` in order.
 #[derive(Default)]
 struct Part<'o> {
     objects: &'o mut [u32],
@@ -112,15 +112,15 @@ pub(crate) fn prefix_sums(values: impl Iterator<Item = f64>) -> Vec<f64> {
 struct Halving<'a> {
     model: &'a LoadModel,
     order: Vec<usize>,
-    /// For each PE, where it is in `order`.
+    /// For each PE, its position in `order`.
     position: Vec<usize>,
     /// Room of the first 0, 1, 2, ... PEs of `order`.
     rooms: Vec<f64>,
 }
 
 impl Halving<'_> {
-    /// Says on which PE which of the objects of `part` are to be. As deep as PEs can be halved, so never deeper than
-    /// their number has bits, or there are nodes.
+    /// Places the objects of `part`. The depth is at most the number of halvings of the PEs: the bits of their number
+    /// plus the number of nodes.
     fn run<'o>(
         &self,
         part: Part<'o>,
@@ -158,7 +158,7 @@ impl Halving<'_> {
         self.rooms[end] - self.rooms[first]
     }
 
-    /// Where to cut the PEs: at the change of node nearest to the middle, if there is any.
+    /// Where to cut the PEs: at the change of node nearest to the middle, if there is one.
     fn middle(&self, first: usize, end: usize) -> usize {
         let node = |index: usize| self.model.pes()[self.order[index]].node;
         let middle = first + (end - first) / 2;

@@ -1,16 +1,16 @@
 //! `hierarchical`: nodes first, then the PEs within each.
 //!
-//! A node is first taken for one PE as fast as its PEs together, and one strategy moves objects
-//! between nodes. Then another strategy works within each node, on its objects and PEs alone
-//! (G. Zheng, A. Bhatele, E. Meneses and L. V. Kale, "Periodic hierarchical load balancing for
-//! large supercomputers", Int. J. High Performance Computing Applications 25, 2011). Moves between
-//! nodes, which send memory, stay few if the first strategy makes few; moves within a node, where
-//! a slot changes hands and no byte is copied, may be many. Objects that come to a node begin on
-//! the PE that would finish them first.
+//! First, each node is treated as one PE as fast as its PEs together, and one strategy moves
+//! objects between nodes. Then another strategy works within each node, on its objects and PEs
+//! alone (G. Zheng, A. Bhatele, E. Meneses and L. V. Kale, "Periodic hierarchical load balancing
+//! for large supercomputers", Int. J. High Performance Computing Applications 25, 2011). Moves
+//! between nodes, which send memory, stay few if the first strategy makes few; moves within a node,
+//! where a slot changes hands and no byte is copied, may be many. Objects that arrive at a node
+//! start on the PE that would finish them first.
 //!
-//! Inputs: nodes, and those of the two strategies. Cost: that of the first for as many PEs as
-//! there are nodes, and that of the second for each node; threads work on several nodes at once
-//! where there are many objects.
+//! Inputs: nodes, and the inputs of the two strategies. Cost: that of the first for as many PEs as
+//! there are nodes, and that of the second for each node; with many objects, threads work on
+//! several nodes in parallel.
 
 use std::sync::LazyLock;
 
@@ -29,8 +29,7 @@ use crate::{
 #[derive(Clone, Copy, Debug)]
 pub struct Hierarchical;
 
-/// Strategies that this one can call: all but itself, those that make chaos, and `metis`, which not every
-/// build has.
+/// Strategies that this one can call: all except itself, chaos, and `metis`, which not every build contains.
 static INNER: LazyLock<Vec<&str>> = LazyLock::new(|| {
     let inner = strategies().iter().filter(|it| !it.is_chaos()).map(|it| it.name());
     inner.filter(|name| !["hierarchical", "metis"].contains(name)).collect()
@@ -73,8 +72,7 @@ impl Strategy for Hierarchical {
     }
 }
 
-/// Nodes have many objects each and can be balanced well: a tolerance there adds to the one
-/// within nodes.
+/// Nodes have many objects each and can be balanced well: this tolerance adds to the one within nodes.
 const BETWEEN_TOLERANCE: &str = "0.01";
 
 fn run(name: &str, tolerance: Option<&str>, model: &LoadModel, seed: u64) -> Vec<usize> {
@@ -92,7 +90,7 @@ fn run(name: &str, tolerance: Option<&str>, model: &LoadModel, seed: u64) -> Vec
 struct Nodes {
     /// For each PE, its node.
     of_pe: Vec<usize>,
-    /// For each PE, its number within the node.
+    /// For each PE, its number within its node.
     local: Vec<usize>,
     /// For each node, its PEs.
     members: Vec<Vec<usize>>,
@@ -114,7 +112,7 @@ impl Nodes {
         Self { of_pe, local, members }
     }
 
-    /// The objects that are to change node, heaviest first, each with its new node.
+    /// The objects that change node, heaviest first, each with its new node.
     fn between(&self, model: &LoadModel, strategy: &str, seed: u64) -> Vec<(usize, usize)> {
         let as_pe = |pes: &Vec<usize>| {
             let members = || pes.iter().map(|&pe| &model.pes()[pe]);
@@ -136,7 +134,7 @@ impl Nodes {
         arrivals.map(|it| (it as usize, nodes[it as usize])).collect()
     }
 
-    /// Gives each arrival the PE of its node that would finish it first.
+    /// Gives each arriving object the PE of its node that would finish it first.
     fn settle(&self, model: &LoadModel, arrivals: Vec<(usize, usize)>, pes: &mut [usize]) {
         let mut loads = pe_loads(model, pes);
         for &(object, _) in &arrivals {

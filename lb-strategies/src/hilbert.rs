@@ -1,16 +1,16 @@
-//! `hilbert`: a space-filling curve, cut in pieces.
+//! `hilbert`: a space-filling curve, cut into pieces.
 //!
-//! The objects, at the coordinates that they gave, are ordered along a Hilbert curve through the
-//! box around them; the curve is cut into one piece for each PE, with work for its room (J. R.
+//! The objects, by their given coordinates, are ordered along a Hilbert curve through the box
+//! around them; the curve is cut into one piece for each PE, with work for its room (J. R.
 //! Pilkington and S. B. Baden, "Dynamic partitioning of non-uniform structured workloads with
-//! spacefilling curves", IEEE Trans. Parallel and Distributed Systems 7, 1996). Consecutive
-//! pieces lie beside each other in space and on neighbouring PEs. The index of a point is
-//! computed as by J. Skilling, "Programming the Hilbert curve", AIP Conf. Proc. 707, 2004, with
-//! as many dimensions as the box has. Of the two directions of the curve, the one that keeps more
-//! objects at home is taken. What imbalance the cuts leave is [refined](crate::refine).
+//! spacefilling curves", IEEE Trans. Parallel and Distributed Systems 7, 1996). Consecutive pieces
+//! are neighbours in space and on neighbouring PEs. The index of a point is computed as by J.
+//! Skilling, "Programming the Hilbert curve", AIP Conf. Proc. 707, 2004, with as many dimensions as
+//! the box has. Of the two directions of the curve, the one that keeps more objects at home is
+//! taken. The imbalance that the cuts leave is [refined](crate::refine).
 //!
 //! Inputs: coordinates, loads, speeds, background load, nodes. Objects without coordinates stay,
-//! but for that last step. Cost: `n log n`.
+//! except in that last step. Cost: `n log n`.
 
 use crate::{
     bounds::Bounds,
@@ -60,7 +60,7 @@ impl Strategy for Hilbert {
     }
 }
 
-/// The objects that are to be placed, in the order of the curve.
+/// The objects to be placed, in the order of the curve.
 fn along_the_curve(model: &LoadModel, is_placed: impl Fn(usize) -> bool) -> Vec<u32> {
     let objects = model.objects();
     let mut low = [f64::INFINITY; 3];
@@ -92,7 +92,7 @@ fn along_the_curve(model: &LoadModel, is_placed: impl Fn(usize) -> bool) -> Vec<
     keyed.into_iter().map(|it| it.1).collect()
 }
 
-/// The place of a cell along the Hilbert curve through a cube of `2^bits` cells a side.
+/// The position of a cell along the Hilbert curve through a cube with `2^bits` cells per side.
 ///
 /// Skilling's two steps: undo the reflections and exchanges of axes from the largest cube to the
 /// smallest, then decode the Gray code; the index interleaves the bits of the axes.

@@ -1,9 +1,9 @@
-//! A tree in which the least of many numbers is found at once, and a change costs a few steps.
+//! A tree that yields the least of many numbers at once, and needs a few steps for a change.
 
 /// The least of numbers that change: a tree, each node of which has the least of eight nodes or numbers below it,
-/// side by side, as they are looked at together.
+/// stored together, as they are read together.
 pub(crate) struct Least {
-    /// The numbers, then level by level up to the root; each level filled up with infinities.
+    /// The numbers, then level by level up to the root; each level padded with infinities.
     nodes: Vec<[f64; FAN]>,
     /// Where in `nodes` each level begins.
     levels: Vec<usize>,
@@ -48,7 +48,7 @@ impl Least {
         }
     }
 
-    /// The index of the least number, the first of several, and the number; infinity where there is none.
+    /// The index of the least number, the first one in a tie, and the number; infinity if there is none.
     pub(crate) fn first(&self) -> (usize, f64) {
         let number = self.nodes.last().map_or(f64::INFINITY, least);
         let descend = |index: usize, &level: &usize| {

@@ -1,41 +1,40 @@
 //! Load-balancing strategies: a load model in, an assignment out.
 //!
-//! A [`LoadModel`] says what was measured: how many seconds each *object* (in `vrt`, a virtual
-//! rank) computed, on which PE it is, what it sent to whom, and how fast the PEs are. A
-//! [`Strategy`] answers with an [`Assignment`], a PE for each object. Strategies are pure: they
-//! measure nothing, move nothing and know no runtime, so that the same code decides in a running
-//! job, in a replay of a recorded one, and in a test.
+//! A [`LoadModel`] contains the measurements: how many seconds each *object* (in `vrt`, a virtual rank) computed, which
+//! PE it is on, what it sent to whom, and how fast the PEs are. A [`Strategy`] answers with an [`Assignment`], a PE for
+//! each object. Strategies are pure: they measure nothing, move nothing and know no runtime, so that the same code
+//! decides in a running job, in a replay of a recorded one, and in a test.
 //!
 //! | strategy | what it does | cost for `n` objects, `e` edges, `p` PEs |
 //! |---|---|---|
 //! | [`null`](null::Null) | leaves everything where it is | `n` |
 //! | [`rotate`](chaos::Rotate) | everything to the next PE; for tests | `n` |
-//! | [`random`](chaos::Random) | everything to a PE drawn by lot; for tests | `n` |
+//! | [`random`](chaos::Random) | everything to a PE drawn at random; for tests | `n` |
 //! | [`pile`](chaos::Pile) | everything to the first PE; for tests | `n` |
 //! | [`greedy`](greedy::Greedy) | heaviest object first, to the PE that finishes it first | `n log n` |
 //! | [`greedy-refine`](greedy_refine::GreedyRefine) | the same, but objects stay while balance allows | `n log n` |
 //! | [`refine`](refine::Refine) | overloaded PEs give away as little as possible | `n log n` |
-//! | [`greedy-comm`](greedy_comm::GreedyComm) | greedy beside those an object talks to | `n log n + e log e` |
-//! | [`graph-bisection`](graph_bisection::GraphBisection) | halves the communication graph, and again | `(n + e) log p` |
-//! | [`orb`](orb::Orb) | halves space, and again | `n log n log p` |
+//! | [`greedy-comm`](greedy_comm::GreedyComm) | greedy that puts objects beside their partners | `n log n + e log e` |
+//! | [`graph-bisection`](graph_bisection::GraphBisection) | halves the communication graph recursively | `(n + e) log p` |
+//! | [`orb`](orb::Orb) | halves space recursively | `n log n log p` |
 //! | [`hilbert`](hilbert::Hilbert) | cuts a space-filling curve | `n log n` |
 //! | [`diffusion`](diffusion::Diffusion) | load flows between neighbours | `p rounds + n log n` a sweep |
-//! | [`gossip`](gossip::Gossip) | rumours of who has little to do (TemperedLB) | `p rounds + n log n` an iteration |
+//! | [`gossip`](gossip::Gossip) | PEs spread rumours of lightly loaded PEs (TemperedLB) | `p rounds + n log n` an iteration |
 //! | [`hierarchical`](hierarchical::Hierarchical) | nodes first, then their PEs | that of its two strategies |
-//! | `metis`, with the crate feature of that name | METIS parts the communication graph | `(n + e) log p` |
+//! | `metis`, with the crate feature of that name | METIS partitions the communication graph | `(n + e) log p` |
 //!
-//! Models of many objects are worked on by as many threads as the process may run at once. The
-//! assignment does not depend on how many those are.
+//! For models of many objects, strategies use as many threads as the process may run at once. The assignment does not
+//! depend on their number.
 //!
-//! [`auto`] chooses among strategies by what their placements are seen to gain, and takes back what gains
-//! nothing; [`replay`] says what each would have made of a recorded job.
+//! [`auto`] chooses among strategies by the measured gains of their placements, and undoes those that gain nothing;
+//! [`replay`] computes what each would have done with a recorded job.
 //!
-//! Loads of the next period are [predicted](predict) from those of past ones; whether an assignment
-//! is worth its moves says its [`Gain`].
+//! Loads of the next period are [predicted](predict) from past ones; the [`Gain`] of an assignment shows whether it is
+//! worth its moves.
 //!
-//! The program `lb-sim` (crate feature `sim`) runs strategies side by side on
-//! generated loads ([`cases`]) or on recorded ones (feature `datafile`, in the layout of DARMA vt's
-//! LB data files), and measures them. `CASES.md` has the results of all strategies on all cases.
+//! The program `lb-sim` (crate feature `sim`) runs strategies side by side on generated loads ([`cases`]) or on
+//! recorded ones (feature `datafile`, in the layout of DARMA vt's LB data files), and measures them. `CASES.md` has the
+//! results of all strategies on all cases.
 //!
 //! ```text
 //! lb-sim --case grid --objects 100000 --pes 1000
@@ -77,7 +76,6 @@ pub mod bounds;
 pub mod cases;
 pub mod chaos;
 pub mod config;
-#[cfg(feature = "datafile")]
 pub mod datafile;
 pub mod diffusion;
 mod finish;

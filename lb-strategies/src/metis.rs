@@ -1,26 +1,26 @@
 //! `metis`: multilevel partitioning of the communication graph, by METIS.
 //!
 //! METIS (G. Karypis and V. Kumar, "A fast and high quality multilevel scheme for partitioning
-//! irregular graphs", SIAM J. Sci. Comput. 20, 1998) parts the objects so that each part has
-//! work for the room of one PE and few bytes go between parts. It knows nothing of where objects
-//! are, so its parts are then given to PEs anew: each PE gets the part most of which it has
-//! already, as far as the part fits (up to 256 parts by the Hungarian method, J. Munkres,
-//! "Algorithms for the assignment and transportation problems", J. SIAM 5, 1957; beyond that the
-//! largest overlap first). What imbalance is left is [refined](crate::refine).
+//! irregular graphs", SIAM J. Sci. Comput. 20, 1998) partitions the objects so that each part has
+//! work for the room of one PE and few bytes go between parts. It does not know where objects are,
+//! so its parts are then reassigned to PEs: each PE gets the part of which it already has most, as
+//! far as the part fits (up to 256 parts by the Hungarian method, J. Munkres, "Algorithms for the
+//! assignment and transportation problems", J. SIAM 5, 1957; beyond that the largest overlap
+//! first). The remaining imbalance is [refined](crate::refine).
 //!
 //! METIS is slow with very many parts and fails with parts of a few objects. So it makes at most
-//! 1024 parts of at least 16 objects on average; where that is fewer than there are PEs, a part
-//! is for several neighbouring PEs, and is [bisected](crate::graph_bisection) for them.
+//! 1024 parts of at least 16 objects on average; if that is fewer than there are PEs, a part is for
+//! several neighbouring PEs, and is [bisected](crate::graph_bisection) for them.
 //!
-//! Inputs: communication, loads, speeds, background load, live bytes (what a PE has already
-//! counts with the cost of moving it). Cost: about `(n + e) log p`, and the cube of
-//! the parts up to 256.
+//! Inputs: communication, loads, speeds, background load, live bytes (an object that is already on
+//! a PE counts with the cost of moving it). Cost: about `(n + e) log p`, and the cube of the parts
+//! up to 256.
 //!
-//! The crate feature `metis` builds this from the C sources that the crate `metis-sys` carries
-//! (METIS 5, Apache licence); it needs a C compiler. METIS draws lots from the C library's one
-//! generator: calls here wait for each other, and a program that calls `rand` meanwhile on
-//! another thread changes what is drawn. METIS counts in 32 bits: a graph too large for that is
-//! left as it is, as is one that METIS gives up.
+//! The crate feature `metis` builds METIS from the C sources in the crate `metis-sys` (METIS 5,
+//! Apache licence); this needs a C compiler. METIS draws random numbers from the C library's single
+//! generator: calls here wait for each other, and a program that calls `rand` meanwhile on another
+//! thread changes what is drawn. METIS uses 32-bit numbers: a graph too large for them is left
+//! unchanged, as is one on which METIS fails.
 
 use std::{
     collections::HashMap,
@@ -42,16 +42,16 @@ use crate::{
     strategy::Strategy,
 };
 
-/// Multilevel partitioning of the communication graph, parts kept at home.
+/// Multilevel partitioning of the communication graph, with parts kept at home.
 #[derive(Clone, Copy, Debug)]
 pub struct Metis;
 
-/// METIS makes no more parts than this.
+/// The most parts that METIS makes.
 const MOST_PARTS: usize = 1024;
-/// Nor so many that they have fewer objects than this on average.
+/// The least number of objects per part, on average.
 const OBJECTS: usize = 16;
 
-/// Up to as many parts, the best assignment of parts to PEs is found; beyond, a good one.
+/// Up to this many parts, the optimal assignment of parts to PEs is computed; beyond, a good one.
 const FEW_PARTS: usize = 256;
 
 /// Weights are scaled to this sum, so that sums fit METIS's 32 bits.
@@ -101,7 +101,7 @@ impl Strategy for Metis {
     }
 }
 
-/// What METIS is asked.
+/// The input of METIS.
 struct Problem<'a> {
     model: &'a LoadModel,
     /// The objects that can move: METIS's vertices.
@@ -115,7 +115,7 @@ struct Problem<'a> {
 }
 
 impl<'a> Problem<'a> {
-    /// `None` if there is nothing to part, or it is too much for 32 bits.
+    /// `None` if there is nothing to partition, or it is too large for 32 bits.
     fn new(model: &'a LoadModel, bounds: &Bounds, graph: &Graph) -> Option<Self> {
         let objects = model.objects();
         let vertices: Vec<u32> =
@@ -152,7 +152,7 @@ impl<'a> Problem<'a> {
         Some(problem)
     }
 
-    /// Lists the partners of each vertex, each once.
+    /// Lists the partners of each vertex, without repetition.
     fn connect(&mut self, graph: &Graph) -> Option<()> {
         let mut vertex = vec![-1; self.model.objects().len()];
         for (number, &object) in self.vertices.iter().enumerate() {
@@ -187,7 +187,7 @@ impl<'a> Problem<'a> {
         Some(())
     }
 
-    /// A part for each vertex, if METIS finds any.
+    /// A part for each vertex, if METIS finds a partition.
     fn solve(&self, config: &Config, seed: u64) -> Option<Vec<i32>> {
         static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
         let room: f64 = self.groups.iter().map(|it| it.1).sum();
@@ -216,7 +216,7 @@ impl<'a> Problem<'a> {
         Some(parts)
     }
 
-    /// Gives parts to groups so that much is at home already: for each group its objects.
+    /// Assigns parts to groups so that much is at home already: for each group its objects.
     fn settle(&self, parts: &[i32]) -> Vec<Vec<u32>> {
         let places = if self.groups.len() <= FEW_PARTS {
             self.best_places(parts)
@@ -239,13 +239,13 @@ impl<'a> Problem<'a> {
         works
     }
 
-    /// Whether a part of `work` is at most a little too large for the group `place`. Every part
-    /// fits where METIS meant it to be.
+    /// Whether a part of `work` is at most slightly too large for the group `place`. Every part
+    /// fits the group for which METIS made it.
     fn fits(&self, work: f64, place: usize, part: usize) -> bool {
         place == part || work <= self.groups[place].1 * 1.05
     }
 
-    /// What it saves that a group has objects of a part already: by part and group.
+    /// What is saved if a group already has objects of a part: by part and group.
     fn overlaps(&self, parts: &[i32]) -> HashMap<(usize, usize), f64> {
         let order = pe_order(self.model);
         let mut places = vec![None; order.len()];
@@ -267,7 +267,7 @@ impl<'a> Problem<'a> {
         overlaps
     }
 
-    /// For each part its group, so that the most is at home.
+    /// For each part its group, so that as much as possible is at home.
     fn best_places(&self, parts: &[i32]) -> Vec<usize> {
         let overlaps = self.overlaps(parts);
         let works = self.works(parts);

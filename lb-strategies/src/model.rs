@@ -1,19 +1,20 @@
-//! What a strategy sees: objects with their loads, the PEs they are on, who talks to whom.
+//! The input of a strategy: objects with their loads, the PEs they are on, and who sends to whom.
 //!
-//! A [`LoadModel`] is checked when it is built. Whoever holds one may rely on this: there is at
-//! least one PE; loads are finite and not negative; speeds are finite and positive; every object
-//! is on a PE of the model and every edge joins objects of the model. So strategies cannot fail.
+//! A [`LoadModel`] is checked when it is built. Its holder may rely on the following: there is at
+//! least one PE; loads are finite and not negative; speeds are finite and positive; every object is
+//! on a PE of the model and every edge joins objects of the model. So strategies cannot fail.
 
 use thiserror::Error;
 
 /// A processing element.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Pe {
-    /// How fast the PE is, relative to the PE on which an object's load is one second a second.
+    /// The speed of the PE, relative to a PE on which an object's load is one second per second.
     pub speed: f64,
-    /// Seconds of work that is no object's and stays: the runtime's own, or another program's.
+    /// Seconds of work that belongs to no object and cannot move: the runtime's own, or another
+    /// program's.
     pub background: f64,
-    /// The node that the PE is on: PEs of equal number share memory.
+    /// The node of the PE: PEs with the same number share memory.
     pub node: usize,
 }
 
@@ -27,15 +28,15 @@ impl Default for Pe {
 /// A piece of work that can be placed: in `vrt`, a virtual rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Object {
-    /// Seconds that the object needs on a PE of speed 1, in the period that was measured.
+    /// Seconds that the object needs on a PE of speed 1, in the measured period.
     pub load: f64,
     /// The PE that the object is on today: an index into [`LoadModel::pes`].
     pub pe: usize,
-    /// Whether the object can move. One that cannot is load that stays.
+    /// Whether the object can move. The load of one that cannot is fixed.
     pub migratable: bool,
     /// Live bytes that would travel with the object.
     pub bytes: u64,
-    /// Where the object's work is in space, if it said so; for strategies that keep neighbours
+    /// The position of the object's work in space, if given; for strategies that keep neighbours
     /// together.
     pub coordinates: Option<[f64; 3]>,
 }
@@ -53,7 +54,7 @@ impl Object {
         Self { migratable: false, ..self }
     }
 
-    /// The same object with `bytes` live bytes.
+    /// The same object with this many live bytes.
     #[must_use]
     pub fn with_bytes(self, bytes: u64) -> Self {
         Self { bytes, ..self }
@@ -66,7 +67,7 @@ impl Object {
     }
 }
 
-/// What one object sent another in the period that was measured.
+/// What one object sent another in the measured period.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Edge {
     /// The sending object: an index into [`LoadModel::objects`].
@@ -75,23 +76,23 @@ pub struct Edge {
     pub to: usize,
     /// Number of messages.
     pub messages: u64,
-    /// Bytes in all of them together.
+    /// Bytes in all of them.
     pub bytes: u64,
 }
 
-/// What a move was measured to cost: seconds for each object, and more for each live byte.
+/// The measured cost of a move: seconds per object, plus seconds per live byte.
 ///
-/// The cost is the PE's that sends and the PE's that receives. None by default.
+/// The sending and the receiving PE each pay this cost. Zero by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MoveCost {
-    /// Seconds for one object, whatever its size.
+    /// Seconds per object, whatever its size.
     pub fixed: f64,
-    /// Seconds for each live byte.
+    /// Seconds per live byte.
     pub per_byte: f64,
 }
 
 impl MoveCost {
-    /// Seconds that a move of `bytes` live bytes takes.
+    /// Seconds for a move of `bytes` live bytes.
     #[must_use]
     pub fn seconds(&self, bytes: u64) -> f64 {
         self.fixed + self.per_byte * bytes as f64
@@ -112,7 +113,7 @@ impl LoadModel {
     ///
     /// # Errors
     ///
-    /// The first thing that breaks a promise in this module's description.
+    /// The first violation of the rules in this module's description.
     pub fn new(
         pes: Vec<Pe>,
         objects: Vec<Object>,
@@ -200,7 +201,7 @@ impl LoadModel {
 /// Why a [`LoadModel`] was refused.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum LoadModelError {
-    /// A model needs somewhere to put objects.
+    /// The model has no PE.
     #[error("a load model needs at least one PE")]
     NoPes,
     /// A speed is zero, negative, infinite or not a number.
@@ -234,7 +235,7 @@ pub enum LoadModelError {
         object: usize,
         /// The PE that it claims to be on.
         pe: usize,
-        /// How many PEs there are.
+        /// Number of PEs.
         pes: usize,
     },
     /// A coordinate is infinite or not a number.
@@ -258,7 +259,7 @@ pub enum LoadModelError {
         edge: usize,
         /// The object that it names.
         object: usize,
-        /// How many objects there are.
+        /// Number of objects.
         objects: usize,
     },
 }

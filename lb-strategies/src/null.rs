@@ -1,4 +1,4 @@
-//! `null`: nothing moves. What other strategies are compared with.
+//! `null`: nothing moves. The baseline for other strategies.
 
 use crate::{
     assignment::Assignment,

@@ -1,13 +1,13 @@
 //! `orb`: orthogonal recursive bisection of space.
 //!
-//! The objects, at the coordinates that they gave, are cut in two across the longest side of
-//! the box around them, so that each part has work for its half of the PEs; then each part
-//! again (M. J. Berger and S. H. Bokhari, "A partitioning strategy for nonuniform problems on
-//! multiprocessors", IEEE Trans. Computers C-36, 1987). Parts are boxes, so that most neighbours
-//! in space share a PE. What imbalance the cuts leave is [refined](crate::refine).
+//! The objects, by their given coordinates, are cut in two across the longest side of the box
+//! around them, so that each part has work for its half of the PEs; then each part is cut again (M.
+//! J. Berger and S. H. Bokhari, "A partitioning strategy for nonuniform problems on
+//! multiprocessors", IEEE Trans. Computers C-36, 1987). Parts are boxes, so that most neighbours in
+//! space share a PE. The imbalance that the cuts leave is [refined](crate::refine).
 //!
 //! Inputs: coordinates, loads, speeds, background load, nodes. Objects without coordinates stay,
-//! but for that last step. Cost: `n log n log p`.
+//! except in that last step. Cost: `n log n log p`.
 
 use crate::{
     bounds::Bounds,
@@ -18,7 +18,7 @@ use crate::{
     strategy::Strategy,
 };
 
-/// Cuts space in two across its longest side, and again.
+/// Cuts space in two across its longest side, recursively.
 #[derive(Clone, Copy, Debug)]
 pub struct Orb;
 

@@ -1,4 +1,4 @@
-//! Objects by load, sorted as integers: the bits of a load, which is finite and not negative, rise with it.
+//! Objects by load, sorted as integers: for finite loads of at least 0, the bits of the load have the same order.
 
 use std::ops::Range;
 
@@ -7,17 +7,17 @@ use crate::{model::LoadModel, parallel};
 /// The objects that can move, sorted by load.
 pub(crate) struct Order {
     objects: Vec<u32>,
-    /// Where in `objects` those are that have one load, if they are several.
+    /// The ranges of `objects` in which several have the same load.
     equal: Vec<Range<usize>>,
 }
 
 impl Order {
-    /// Heaviest last; of equal ones the least `tie` first.
+    /// Heaviest last; among equal ones the least `tie` first.
     pub(crate) fn rising(model: &LoadModel, tie: impl Fn(u32) -> u128) -> Self {
         Self::by(model, f64::to_bits, tie)
     }
 
-    /// Heaviest first; of equal ones the least `tie` first.
+    /// Heaviest first; among equal ones the least `tie` first.
     pub(crate) fn falling(model: &LoadModel, tie: impl Fn(u32) -> u128) -> Self {
         Self::by(model, |load| !load.to_bits(), tie)
     }
@@ -44,20 +44,20 @@ impl Order {
         &self.objects
     }
 
-    /// Where in [`objects`](Self::objects) those are that have one load, if they are several.
+    /// The ranges of [`objects`](Self::objects) in which several have the same load.
     pub(crate) fn equal(&self) -> &[Range<usize>] {
         &self.equal
     }
 }
 
-/// `objects`, heaviest first; of equal ones the one with the least number first.
+/// `objects`, heaviest first; among equal ones the smallest number first.
 pub(crate) fn heaviest_first(model: &LoadModel, objects: impl Iterator<Item = u32>) -> Vec<u32> {
     let load = |it: u32| model.objects()[it as usize].load + 0.0;
     let keys = sorted(objects.map(|it| (!load(it).to_bits(), it)));
     keys.into_iter().map(|it| it as u32).collect()
 }
 
-/// Loads as bits, and numbers of objects, as one integer each, sorted. To a load of -0 add 0 before.
+/// Loads as bits, and numbers of objects, as one integer each, sorted. A load of -0 must be made +0 by adding 0 before.
 fn sorted(keys: impl Iterator<Item = (u64, u32)>) -> Vec<u128> {
     let mut keys: Vec<u128> =
         keys.map(|(bits, number)| u128::from(bits) << 32 | u128::from(number)).collect();
@@ -65,7 +65,7 @@ fn sorted(keys: impl Iterator<Item = (u64, u32)>) -> Vec<u128> {
     keys
 }
 
-/// The tie by which of equal objects those of the first PE come first, and of a PE's those with most live bytes.
+/// Orders equal objects by PE, and those of a PE by live bytes, most first.
 pub(crate) fn by_home(model: &LoadModel) -> impl Fn(u32) -> u128 {
     |it| {
         let object = &model.objects()[it as usize];
@@ -73,7 +73,7 @@ pub(crate) fn by_home(model: &LoadModel) -> impl Fn(u32) -> u128 {
     }
 }
 
-/// The tie by which of equal objects those with most live bytes come first.
+/// Orders equal objects by live bytes, most first.
 pub(crate) fn by_bytes(model: &LoadModel) -> impl Fn(u32) -> u128 {
     |it| u128::from(!model.objects()[it as usize].bytes) << 32 | u128::from(it)
 }

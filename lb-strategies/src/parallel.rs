@@ -1,7 +1,7 @@
-//! Threads, where there is so much to do that they pay.
+//! Threads, if there is enough work for them to pay.
 //!
-//! How many there are changes nothing but the time: what is cut in parts is cut the same way, or the parts know nothing
-//! of each other. The caller works too, so that a system that gives no threads only makes it slower.
+//! Their number changes only the time: work that is cut into parts is cut the same way, or the parts are independent of
+//! each other. The caller works, too, so that a system that cannot create threads only makes it slower.
 
 use std::{
     num::NonZero,
@@ -10,10 +10,11 @@ use std::{
     thread::{Builder, available_parallelism, scope},
 };
 
-/// Objects for each thread, at least: to begin a thread takes as long as to sort some hundred.
+/// The least number of objects per thread: starting a thread takes as long as sorting a few
+/// hundred.
 const LEAST: usize = 1 << 14;
 
-/// How many threads work on so many objects.
+/// The number of threads for this many objects.
 pub(crate) fn threads(objects: usize) -> usize {
     #[cfg(test)]
     if let Some(threads) = tests::THREADS.get() {
@@ -25,7 +26,7 @@ pub(crate) fn threads(objects: usize) -> usize {
     }
 }
 
-/// What `work` makes of each of `parts`, in their order.
+/// The results of `work` on each of `parts`, in order.
 pub(crate) fn each<P: Send, R: Send>(
     threads: usize,
     parts: impl IntoIterator<Item = P, IntoIter: Send>,
@@ -58,7 +59,7 @@ pub(crate) fn each<P: Send, R: Send>(
     done.into_iter().map(|it| it.1).collect()
 }
 
-/// Sorts by `threads` threads.
+/// Sorts with `threads` threads.
 pub(crate) fn sort<T: Ord + Send>(threads: usize, keys: &mut [T]) {
     let mut parts = vec![keys];
     // Each is divided at its median, so that they need not be merged afterwards.
@@ -83,7 +84,7 @@ mod tests {
     use crate::{Config, cases, strategies};
 
     thread_local! {
-        /// What `threads` says, whatever there is to do.
+        /// Overrides the result of `threads`.
         pub(super) static THREADS: Cell<Option<usize>> = const { Cell::new(None) };
     }
 

@@ -1,17 +1,17 @@
-//! Predictors: what an object's next load will be, from its loads so far.
+//! Predictors: estimate an object's next load from its previous loads.
 //!
-//! A load database pushes each object's load into a [`History`] at every step, and gives
-//! strategies what the history predicts. The predictors, chosen by name:
+//! A load database pushes each object's load into a [`History`] at every step, and passes the
+//! history's predictions to strategies.
 //!
 //! | predictor | what it predicts | good for |
 //! |---|---|---|
 //! | `last` | the last load | load that changes slowly or for good |
 //! | `mean` | the mean of the last `n` | load that scatters around a level |
-//! | `median` | the median of the last `n` | the same, with steps that stand out |
+//! | `median` | the median of the last `n` | the same, with outliers |
 //! | `linear` | the least-squares line through the last `n`, one step on | load that grows or falls |
 //!
 //! They are those of DARMA vt's load models (`NaivePersistence`, `PersistenceMedianLastN`,
-//! `LinearModel`) and the mean. All predict from what there is while there is less than `n`, and
+//! `LinearModel`) and the mean. All use the loads that exist while there are fewer than `n`, and
 //! none predicts less than 0. Cost of a prediction: `n` (`n log n` for the median).
 //!
 //! ```
@@ -45,7 +45,7 @@ pub struct Predictor {
     name: &'static str,
     help: &'static str,
     parameters: &'static [Parameter],
-    /// From one load or more, oldest first.
+    /// Computes it from one or more loads, oldest first.
     next: fn(&VecDeque<f64>) -> f64,
 }
 
@@ -79,7 +79,7 @@ const WINDOW: Parameter = Parameter {
 };
 
 impl Predictor {
-    /// The name by which users ask for the predictor.
+    /// The name that users select the predictor by.
     #[must_use]
     pub fn name(&self) -> &'static str {
         self.name
@@ -91,7 +91,7 @@ impl Predictor {
         self.help
     }
 
-    /// What users can set.
+    /// The parameters that users can set.
     #[must_use]
     pub fn parameters(&self) -> &'static [Parameter] {
         self.parameters
@@ -108,7 +108,7 @@ pub fn predictors() -> &'static [Predictor] {
 ///
 /// # Errors
 ///
-/// If there is none of that name.
+/// If no predictor has that name.
 pub fn find(name: &str) -> Result<&'static Predictor, UnknownPredictor> {
     PREDICTORS.iter().find(|it| it.name == name).ok_or_else(|| UnknownPredictor {
         name: name.to_owned(),
@@ -116,11 +116,11 @@ pub fn find(name: &str) -> Result<&'static Predictor, UnknownPredictor> {
     })
 }
 
-/// The predictor called `name`, ready for use with `arguments` set and defaults for the rest.
+/// The predictor called `name`, ready for use, with `arguments` set and defaults for the rest.
 ///
 /// # Errors
 ///
-/// If there is no such predictor, or it has no such parameter, or does not allow the value.
+/// If the predictor does not exist, has no such parameter, or does not allow the value.
 pub fn create<K: AsRef<str>, V: AsRef<str>>(
     name: &str,
     arguments: &[(K, V)],
@@ -136,7 +136,7 @@ pub fn create<K: AsRef<str>, V: AsRef<str>>(
     Ok(Forecast { predictor, window })
 }
 
-/// What users can ask for: every predictor and its parameters, as text for a terminal.
+/// The user's choices: every predictor and its parameters, as text for a terminal.
 #[must_use]
 pub fn list() -> String {
     let mut text = String::new();
@@ -160,7 +160,7 @@ impl Forecast {
         self.predictor
     }
 
-    /// How many of an object's loads count.
+    /// The number of an object's loads that count.
     #[must_use]
     pub fn window(&self) -> usize {
         self.window
@@ -168,7 +168,7 @@ impl Forecast {
 }
 
 impl Default for Forecast {
-    /// The last load.
+    /// Predicts the last load.
     fn default() -> Self {
         Self { predictor: &PREDICTORS[0], window: 1 }
     }
@@ -183,9 +183,9 @@ impl fmt::Debug for Forecast {
     }
 }
 
-/// The loads of objects so far, as many of each as the predictor looks at.
+/// The previous loads of objects, as many of each as the predictor uses.
 ///
-/// Objects are known by any number that stays theirs.
+/// Objects are identified by any number that does not change.
 #[derive(Clone, Debug, Default)]
 pub struct History {
     forecast: Forecast,
@@ -199,11 +199,11 @@ impl History {
         Self { forecast, loads: HashMap::new() }
     }
 
-    /// Notes that `object` took `load` seconds in the step that has ended.
+    /// Records that `object` took `load` seconds in the step that has ended.
     ///
     /// # Errors
     ///
-    /// If `load` is negative, infinite or not a number; then nothing is noted.
+    /// If `load` is negative, infinite or not a number; then nothing is recorded.
     pub fn push(&mut self, object: u64, load: f64) -> Result<(), BadLoad> {
         if !(load.is_finite() && load >= 0.0) {
             return Err(BadLoad { object, load });
@@ -216,8 +216,8 @@ impl History {
         Ok(())
     }
 
-    /// Seconds that `object` is expected to take in the next step: a finite number, 0 or more.
-    /// `None` if nothing was noted of it.
+    /// Seconds that `object` is expected to take in the next step: a finite number, at least 0.
+    /// `None` if nothing was recorded for it.
     #[must_use]
     pub fn predict(&self, object: u64) -> Option<f64> {
         let loads = self.loads.get(&object)?;
@@ -232,13 +232,13 @@ impl History {
         self.loads.remove(&object);
     }
 
-    /// Number of objects of which something was noted.
+    /// Number of objects with recorded loads.
     #[must_use]
     pub fn len(&self) -> usize {
         self.loads.len()
     }
 
-    /// Whether nothing was noted yet.
+    /// Whether nothing has been recorded yet.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.loads.is_empty()
@@ -277,7 +277,7 @@ fn linear(loads: &VecDeque<f64>) -> f64 {
     if spread == 0.0 { mean_load } else { mean_load + along / spread * (steps - mean_step) }
 }
 
-/// There is no predictor of that name.
+/// No predictor has that name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "no load predictor `{name}`; predictors: {}{}",
@@ -292,7 +292,7 @@ pub struct UnknownPredictor {
 /// Why a predictor could not be created.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum PredictError {
-    /// There is no predictor of that name.
+    /// No predictor has that name.
     #[error(transparent)]
     Unknown(#[from] UnknownPredictor),
     /// The predictor does not take an argument.
@@ -306,7 +306,7 @@ pub enum PredictError {
     },
 }
 
-/// A load that cannot have been measured.
+/// A load that cannot be a measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[error("object {object} is said to have taken {load} s: a load is a finite number, 0 or more")]
 pub struct BadLoad {

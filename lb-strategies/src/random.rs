@@ -1,4 +1,4 @@
-//! Lots: generators that give the same numbers on every machine.
+//! Random numbers: generators that yield the same numbers on every machine.
 
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;

@@ -1,20 +1,20 @@
-//! `refine`: the least that must move.
+//! `refine`: balances with as few moves as possible.
 //!
-//! Only PEs above a target give objects away, and only until they are at the target; objects go
-//! to PEs that stay below it. Each gives first what brings it to the target in one move, else the
-//! largest that fits anywhere; of all that PEs would give next, the heaviest goes first, while
-//! there is room for it. The target begins a tolerance above what cannot be beaten
-//! ([`lower_bound`]); if that cannot be had, halving finds one that can. The idea is that of
-//! Charm++'s RefineLB (L. V. Kale and S. Krishnan, "CHARM++", OOPSLA 1993; the simulator of
-//! G. Zheng, "BigSim", 2005, describes the strategies).
+//! Only PEs above a target give objects away, and only until they are at the target; objects go to
+//! PEs that stay below it. Each PE first gives an object that brings it to the target in one move,
+//! or else the largest that fits anywhere; among the objects that PEs would give next, the heaviest
+//! goes first, while there is room for it. The first target is the lower bound ([`lower_bound`])
+//! plus a tolerance; if that cannot be reached, halving finds one that can. The idea is that of
+//! Charm++'s RefineLB (L. V. Kale and S. Krishnan, "CHARM++", OOPSLA 1993; the simulator of G.
+//! Zheng, "BigSim", 2005, describes the strategies).
 //!
-//! Strategies that place by geometry or by communication end with the same step, for the rest
-//! of imbalance that their cuts leave.
+//! Strategies that place by geometry or by communication end with the same step, for the imbalance
+//! that their cuts leave.
 //!
-//! Inputs: loads, speeds, background load, live bytes (among objects of one load, small ones
-//! move), cost of moves (among the next few objects that bring a PE to the target, the one
-//! cheapest to move). Cost: `n log n` for sorting, and for each of at most twelve targets
-//! `n + log n` for each move.
+//! Inputs: loads, speeds, background load, live bytes (among objects of equal load, small ones
+//! move), cost of moves (among the next few objects that bring a PE to the target, the cheapest to
+//! move). Cost: `n log n` for sorting, and for each of at most twelve targets `n`, plus `log n` per
+//! move.
 
 use crate::{
     assignment::{Assignment, pe_loads},
@@ -26,11 +26,11 @@ use crate::{
     strategy::{ROUNDING, Strategy},
 };
 
-/// Objects go from PEs above a target to PEs below it, as few as possible.
+/// Moves as few objects as possible from PEs above a target to PEs below it.
 #[derive(Clone, Copy, Debug)]
 pub struct Refine;
 
-/// How many targets are tried after the first.
+/// The number of targets that are tried after the first.
 const HALVINGS: usize = 11;
 
 impl Strategy for Refine {
@@ -61,7 +61,7 @@ pub(crate) const TOLERANCE: Parameter = Parameter {
 };
 
 /// Moves as few objects as possible until the busiest PE is at most `tolerance` above the lower
-/// bound, or as close to that as this way can bring it. What cannot move must be at home.
+/// bound, or as close to it as this method can get. Objects that cannot move must be at home.
 pub(crate) fn refine(model: &LoadModel, pes: &mut Vec<usize>, tolerance: f64) {
     let loads = pe_loads(model, pes);
     let mut best = loads.iter().copied().fold(0.0, f64::max);
@@ -92,7 +92,8 @@ pub(crate) fn refine(model: &LoadModel, pes: &mut Vec<usize>, tolerance: f64) {
     }
 }
 
-/// PEs above `target` give objects to PEs below it. Returns the load of the busiest afterwards.
+/// Moves objects from PEs above `target` to PEs below it. Returns the load of the busiest PE
+/// afterwards.
 fn shed(
     model: &LoadModel,
     residents: &Residents,
@@ -145,8 +146,8 @@ fn shed(
     loads.into_iter().fold(0.0, f64::max)
 }
 
-/// Which of `objects`, by rising load, a PE gives to get rid of `excess`, and its load: one that
-/// is enough, else the largest. None if that is none at all.
+/// Which of `objects`, by rising load, a PE gives to get rid of `excess`, and its load: one that is
+/// enough, or else the largest. `None` if there is none.
 fn next_to_give(model: &LoadModel, objects: &[Resident], excess: f64) -> Option<(usize, f64)> {
     let enough = objects.partition_point(|it| it.load < excess);
     let choice = if enough < objects.len() {
@@ -158,11 +159,11 @@ fn next_to_give(model: &LoadModel, objects: &[Resident], excess: f64) -> Option<
     (load > 0.0).then_some((choice, load))
 }
 
-/// How many loads above the smallest that is enough are looked at for a cheaper move.
+/// How many loads above the smallest sufficient one are searched for a cheaper move.
 const CHOICES: usize = 16;
 
-/// Of `objects`, by rising load, one that moves in place of `objects[enough]`: of that load the
-/// one with the fewest bytes, or a little heavier one if moving that is cheaper.
+/// Of `objects`, by rising load, the one that moves in place of `objects[enough]`: the one of equal
+/// load with the fewest bytes, or a slightly heavier one if moving that is cheaper.
 fn one_that_is_enough(model: &LoadModel, objects: &[Resident], enough: usize) -> usize {
     // Of equal loads the last has the fewest bytes.
     let last_equal = |index: usize| {
@@ -190,20 +191,20 @@ fn one_that_is_enough(model: &LoadModel, objects: &[Resident], enough: usize) ->
     best
 }
 
-/// The objects on each PE that can move, by rising load; of equal ones, by falling bytes.
+/// The movable objects on each PE, by rising load; equal ones by falling bytes.
 pub(crate) struct Residents {
     objects: Vec<Resident>,
     starts: Vec<usize>,
 }
 
-/// An object on a PE, with its load beside it: the model has it far away.
+/// An object on a PE, stored with its load for locality.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Resident {
     pub(crate) object: u32,
     pub(crate) load: f64,
 }
 
-/// The objects that can move, by rising load; of equal ones, by falling bytes.
+/// The movable objects, by rising load; equal ones by falling bytes.
 pub(crate) struct ByLoad(Vec<Resident>);
 
 impl ByLoad {
@@ -214,7 +215,7 @@ impl ByLoad {
         Self(Order::rising(model, by_bytes(model)).objects().iter().map(resident).collect())
     }
 
-    /// The same for each PE, by where `pes` has them: `n + p`.
+    /// The same for each PE, by the PEs in `pes`: `n + p`.
     pub(crate) fn on_pes(&self, model: &LoadModel, pes: &[usize]) -> Residents {
         let places: Vec<u32> = self.0.iter().map(|it| pes[it.object as usize] as u32).collect();
         let mut starts = vec![0; model.pes().len() + 1];

@@ -51,7 +51,7 @@ pub fn strategies() -> &'static [&'static dyn Strategy] {
 ///
 /// # Errors
 ///
-/// If there is none of that name.
+/// If no strategy has that name.
 pub fn find(name: &str) -> Result<&'static dyn Strategy, UnknownStrategy> {
     strategies().iter().find(|it| it.name() == name).copied().ok_or_else(|| UnknownStrategy {
         name: name.to_owned(),
@@ -59,11 +59,11 @@ pub fn find(name: &str) -> Result<&'static dyn Strategy, UnknownStrategy> {
     })
 }
 
-/// The strategy called `name`, ready for use with `arguments` set and the defaults for the rest.
+/// The strategy called `name`, ready for use, with `arguments` set and the defaults for the rest.
 ///
 /// # Errors
 ///
-/// If there is no such strategy, or it has no such parameter, or does not allow the value.
+/// If the strategy does not exist, has no such parameter, or does not allow the value.
 pub fn create<K: AsRef<str>, V: AsRef<str>>(
     name: &str,
     arguments: &[(K, V)],
@@ -92,7 +92,7 @@ impl Balancer {
         self.strategy
     }
 
-    /// What its parameters are set to.
+    /// The values of its parameters.
     #[must_use]
     pub fn config(&self) -> &Config {
         &self.config
@@ -114,7 +114,7 @@ impl std::fmt::Debug for Balancer {
     }
 }
 
-/// What users can ask for: every strategy and its parameters, as text for a terminal.
+/// The user's choices: every strategy and its parameters, as text for a terminal.
 #[must_use]
 pub fn list() -> String {
     let mut text = String::new();
@@ -129,7 +129,7 @@ pub fn list() -> String {
     text
 }
 
-/// Writes what users can ask for by `name`, and its parameters.
+/// Writes the help of `name` and its parameters.
 pub(crate) fn describe(
     text: &mut String,
     name: &str,
@@ -147,7 +147,7 @@ fn parameters(text: &mut String, parameters: &[Parameter]) {
     }
 }
 
-/// Writes a name, and beside it its help, wrapped.
+/// Writes a name and its help beside it, wrapped.
 fn entry(text: &mut String, indent: usize, name: &str, help: &str) {
     const COLUMN: usize = 26;
     const WIDTH: usize = 100;
@@ -163,7 +163,7 @@ fn entry(text: &mut String, indent: usize, name: &str, help: &str) {
     let _ = writeln!(text, "{line}");
 }
 
-/// There is no strategy of that name.
+/// No strategy has that name.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "no load-balancing strategy `{name}`; strategies: {}{}",
@@ -176,7 +176,7 @@ pub struct UnknownStrategy {
 }
 
 impl UnknownStrategy {
-    /// Where another name is allowed, too, which comes first among them.
+    /// Adds another allowed name, which is listed first.
     #[must_use]
     pub fn or(mut self, name: &'static str) -> Self {
         self.known.insert(0, name);
@@ -187,7 +187,7 @@ impl UnknownStrategy {
 /// Why a strategy could not be created.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum CreateError {
-    /// There is no strategy of that name.
+    /// No strategy has that name.
     #[error(transparent)]
     Unknown(#[from] UnknownStrategy),
     /// The strategy does not take an argument.

@@ -1,9 +1,9 @@
-//! What other balancers would have made of a recorded job.
+//! Replays a recorded job with other balancers.
 //!
-//! A recording says for each phase what every object did and how long the phase was. A replay takes that work as
-//! given and asks who would have been where: the phase then takes as much longer or shorter as its busiest PE has
-//! more or less to do, messages between nodes and moves take what they were measured to. What objects wait for each
-//! other beside that is taken to stay.
+//! A recording contains, for each phase, what every object did and how long the phase took. A replay keeps that work
+//! and computes other placements: the phase then takes longer or shorter by as much as its busiest PE has more or less
+//! to do, and messages between nodes and moves take their measured times. All other waiting of objects for each other
+//! is assumed to be unchanged.
 
 use std::collections::HashMap;
 
@@ -19,21 +19,21 @@ use crate::{
 /// A phase of a recorded job.
 #[derive(Clone, Debug)]
 pub struct Phase {
-    /// What objects did, and where.
+    /// The work of the objects, and their PEs.
     pub model: LoadModel,
-    /// Numbers of the objects that stay theirs from phase to phase.
+    /// The objects' numbers, which are the same in all phases.
     pub ids: Vec<u32>,
-    /// How long it was, in seconds.
+    /// Its length, in seconds.
     pub seconds: f64,
-    /// What is known of each PE beside its speed.
+    /// The state of each PE, besides its speed.
     pub pes: Vec<PeState>,
-    /// What messages between nodes take of PEs.
+    /// The cost for PEs of messages between nodes.
     pub message_cost: MessageCost,
 }
 
 impl Phase {
-    /// The part of the time of all PEs in which objects worked: how near the phase was to what it would be if no PE
-    /// ever waited.
+    /// The part of the time of all PEs in which objects worked: how close the phase was to one in which no PE ever
+    /// waits.
     #[must_use]
     pub fn efficiency(&self) -> f64 {
         let worked: f64 = self.model.objects().iter().map(|object| object.load).sum();
@@ -41,7 +41,7 @@ impl Phase {
         if all > 0.0 { worked / all } else { 0.0 }
     }
 
-    /// Seconds that each PE has to do with such a placement of the phase's objects, with the messages.
+    /// Seconds of work of each PE with this placement of the phase's objects, including messages.
     fn loads(&self, model: &LoadModel) -> Vec<f64> {
         let mut loads = Assignment::today(model).pe_loads(model);
         if self.message_cost == MessageCost::default() {
@@ -60,15 +60,15 @@ impl Phase {
     }
 }
 
-/// The phases that all of `files`, one of each PE, have written out. A phase whose files do not say how long it was
-/// (vrt's do) is taken to be as long as its busiest PE had work.
+/// The phases that are in all of `files`, one per PE. If the files do not contain a phase's length (vrt's do), it is
+/// taken to be the work of its busiest PE.
 ///
 /// # Errors
 ///
-/// If a file is missing or given twice, or what they say does not fit together.
+/// If a file is missing or given twice, or the files are inconsistent.
 #[cfg(feature = "datafile")]
 pub fn phases(files: &[DataFile]) -> Result<Vec<Phase>, DataFileError> {
-    /// What vrt calls the length of a phase, the part of its core that a PE got, and for how long it waited for it.
+    /// vrt's names for the length of a phase, the part of its core that a PE got, and how long it waited for its core.
     const SECONDS: &str = "seconds";
     const SHARE: &str = "core_share";
     const SLICE: &str = "core_slice";
@@ -102,25 +102,25 @@ pub fn phases(files: &[DataFile]) -> Result<Vec<Phase>, DataFileError> {
     Ok(all)
 }
 
-/// Who decides in a replay.
+/// The balancer in a replay.
 #[derive(Debug)]
 pub enum Decider {
-    /// As it was in the recording.
+    /// The recorded placements.
     Recorded,
-    /// Objects stay where they were in the first phase.
+    /// Objects stay on their PEs of the first phase.
     Nobody,
-    /// A strategy, each time after so many phases.
+    /// A strategy, applied every so many phases.
     Strategy(Balancer, usize),
     /// [`Auto`], after each phase.
     Auto(Box<Auto>),
 }
 
-/// What would have been.
+/// The result of a replay.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Replayed {
-    /// Seconds of all phases, with those of moves.
+    /// Seconds of all phases, including moves.
     pub seconds: f64,
-    /// Of them, what moves took.
+    /// Seconds of moves.
     pub move_seconds: f64,
     /// Objects that moved.
     pub moves: usize,
@@ -128,9 +128,9 @@ pub struct Replayed {
     pub off_pe_messages: u64,
     /// Bytes in them.
     pub off_pe_bytes: u64,
-    /// For each phase, the seconds that each PE has to do.
+    /// For each phase, the seconds of work of each PE.
     pub loads: Vec<Vec<f64>>,
-    /// What came of the trials, if there were any.
+    /// The account of the trials, if there were any.
     pub account: Option<Account>,
 }
 
@@ -138,7 +138,7 @@ pub struct Replayed {
 ///
 /// # Errors
 ///
-/// If the loads of some phases make no model when they are taken together.
+/// If the combined loads of some phases are not a valid model.
 pub fn replay(phases: &[Phase], mut decider: Decider) -> Result<Replayed, LoadModelError> {
     let mut result = Replayed::default();
     let mut places: HashMap<u32, usize> = HashMap::new();
@@ -202,7 +202,7 @@ pub fn replay(phases: &[Phase], mut decider: Decider) -> Result<Replayed, LoadMo
     Ok(result)
 }
 
-/// What an object is taken to send in a phase.
+/// The assumed number of messages of an object in a phase.
 const EVENTS: u64 = 100;
 
 fn busiest(loads: &[f64]) -> f64 {
@@ -226,7 +226,7 @@ impl Replayed {
         self.seconds += seconds;
     }
 
-    /// Moves from where objects were to where they are in a phase; their time is in the phase's already.
+    /// Counts moves between phases as recorded; their time is already part of the phase.
     fn count_moves(
         &mut self,
         phase: &Phase,
@@ -241,7 +241,7 @@ impl Replayed {
     }
 }
 
-/// A phase with its objects where they are in the replay; new ones are where they were recorded.
+/// A phase with its objects at their places in the replay; new objects are where they were recorded.
 fn placed(phase: &Phase, places: &mut HashMap<u32, usize>) -> Result<LoadModel, LoadModelError> {
     let objects = phase.ids.iter().zip(phase.model.objects()).map(|(id, object)| {
         let pe = *places.entry(*id).or_insert(object.pe);
@@ -272,7 +272,7 @@ mod tests {
         registry::{create, find},
     };
 
-    /// A job whose costly quarter is on PE 0 all the time, recorded where it was.
+    /// A job whose costly quarter is always on PE 0, recorded without moves.
     fn phases() -> Vec<Phase> {
         let object = |id: usize| Object::new(if id < 4 { 0.008 } else { 0.001 }, id / 8);
         (0..100)

@@ -1,13 +1,13 @@
 //! The same work on more or fewer PEs, or in more pieces: for studies of how far a placement
-//! carries, and of how finely work should be cut.
+//! scales, and how finely work should be cut.
 
 use crate::model::{Edge, LoadModel, Object, Pe};
 
 /// `model` on `factor` times as many PEs, at least one.
 ///
-/// The objects of each PE are dealt out in order of their numbers, in equal parts, to those that
-/// take its place. New PEs are as fast, as busy and on the same node as the one whose place they
-/// take. Cost: `n + e + p`.
+/// The objects of each PE are distributed in order of their numbers, in equal parts, to the PEs
+/// that replace it. New PEs are as fast, as busy and on the same node as the PE that they replace.
+/// Cost: `n + e + p`.
 ///
 /// # Panics
 ///
@@ -33,10 +33,10 @@ pub fn scale_pes(model: &LoadModel, factor: f64) -> LoadModel {
     like(model, pes, objects.collect(), model.edges().to_vec())
 }
 
-/// `model` with each object cut in `pieces` equal ones, on the same PE.
+/// `model` with each object cut into `pieces` equal ones, on the same PE.
 ///
-/// Load, live bytes and communication are divided; each piece talks to the corresponding pieces
-/// of its object's partners. Cost: `pieces (n + e)`.
+/// Load, live bytes and communication are divided; each piece communicates with the corresponding
+/// pieces of its object's partners. Cost: `pieces (n + e)`.
 ///
 /// # Panics
 ///

@@ -1,9 +1,10 @@
-//! What somebody may have meant who has misspelt a name.
+//! Suggestions for misspelt names.
 
-/// How like two texts have to be, from 0 to 1 by Jaro's measure. It is what `clap` asks of flags.
+/// The least similarity of two texts, from 0 to 1 by Jaro's measure. It is the one that `clap` uses
+/// for flags.
 const LIKE: f64 = 0.7;
 
-/// The one of `known` that is most like `text`, if one is like it at all.
+/// The one of `known` that is most similar to `text`, if any is similar enough.
 pub fn similar<'a>(text: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let text = text.to_lowercase();
     let likeness = |name: &str| strsim::jaro(&text, &name.to_lowercase());

@@ -1,20 +1,20 @@
-//! What every strategy offers, and what every strategy promises.
+//! The interface of every strategy, and the guarantees that every strategy gives.
 //!
-//! A strategy is a pure function of a model, a configuration and a seed, so that it does the
-//! same online, in a replay and in a test. An author writes [`Strategy::propose`]; users call
-//! [`Strategy::assign`], which keeps the promises, once, for all strategies:
+//! A strategy is a pure function of a model, a configuration and a seed, so that it does the same
+//! online, in a replay and in a test. An author writes [`Strategy::propose`]; users call
+//! [`Strategy::assign`], which enforces the guarantees for all strategies:
 //!
 //! 1. objects that cannot move stay;
 //! 2. the predicted load of the busiest PE is never above today's;
-//! 3. nothing moves for nothing: either that load falls, or, for a strategy that heeds
-//!    communication, the bytes between PEs do, by more than rounding and by at least the part
-//!    that the user asked for;
-//! 4. nothing moves that costs more than it gains within the user's horizon;
-//! 5. objects of equal load are exchangeable: unless the strategy heeds communication, as many
-//!    as possible stay, and of a PE's equal objects the light ones go.
+//! 3. there is no move without a gain: either that load falls, or, for a strategy that heeds
+//!    communication, the bytes between PEs do, by more than rounding and by at least the part that
+//!    the user requested;
+//! 4. no move costs more than it gains within the user's horizon;
+//! 5. objects of equal load are exchangeable: unless the strategy heeds communication, as many as
+//!    possible stay, and among a PE's equal objects the smallest ones move.
 //!
-//! Strategies that are *chaos* exist to test a runtime's migration. They keep the first promise
-//! only.
+//! Strategies that are *chaos* exist to test a runtime's migration. They give only the first
+//! guarantee.
 
 use crate::{
     assignment::Assignment,
@@ -24,23 +24,23 @@ use crate::{
     ties::settle,
 };
 
-/// A smaller relative change is the rounding of a sum, not a gain.
+/// A smaller relative change is rounding of a sum, not a gain.
 pub(crate) const ROUNDING: f64 = 1e-9;
 
 /// A way to place objects.
 pub trait Strategy: Sync {
-    /// The name by which users ask for the strategy: lower case, no spaces.
+    /// The name that users select the strategy by: lower case, no spaces.
     fn name(&self) -> &'static str;
 
     /// One line for users: what the strategy does and what it is good for.
     fn help(&self) -> &'static str;
 
-    /// The strategy's own parameters. A [`Config`] has those that are
-    /// [common](crate::config::COMMON) as well.
+    /// The strategy's own parameters. A [`Config`] also has the [common](crate::config::COMMON)
+    /// ones.
     fn parameters(&self) -> &'static [Parameter];
 
-    /// Whether the strategy moves objects for the sake of moving, however bad that is for
-    /// balance. Only strategies for tests do.
+    /// Whether the strategy moves objects for the sake of moving, however bad that is for balance.
+    /// Only strategies for tests do.
     fn is_chaos(&self) -> bool {
         false
     }
@@ -50,19 +50,19 @@ pub trait Strategy: Sync {
         false
     }
 
-    /// A PE for each object, by the strategy's own idea.
+    /// The strategy's proposal: a PE for each object.
     ///
-    /// The same arguments give the same proposal on every machine. `seed` is for strategies that
-    /// draw lots; the others ignore it. What becomes of objects that cannot move does not
-    /// matter: they stay.
+    /// The same arguments give the same proposal on every machine. `seed` is for randomised
+    /// strategies; the others ignore it. The proposal for objects that cannot move does not matter:
+    /// they stay.
     fn propose(&self, model: &LoadModel, config: &Config, seed: u64) -> Vec<usize>;
 
-    /// Places the objects of `model`: as proposed where that keeps the promises of this
-    /// module, as today where it does not.
+    /// Places the objects of `model`: as proposed if that satisfies the guarantees of this module,
+    /// otherwise as today.
     ///
     /// # Panics
     ///
-    /// If the proposal is not one PE of the model for each object: an error of the strategy.
+    /// If the proposal is not one PE of the model for each object: a bug in the strategy.
     fn assign(&self, model: &LoadModel, config: &Config, seed: u64) -> Assignment {
         let mut pes = self.propose(model, config, seed);
         for (pe, object) in pes.iter_mut().zip(model.objects()) {
@@ -83,7 +83,7 @@ pub trait Strategy: Sync {
     }
 }
 
-/// Whether `proposed` keeps promises 2 to 4.
+/// Whether `proposed` satisfies guarantees 2 to 4.
 fn is_worth_it(
     model: &LoadModel,
     config: &Config,
@@ -116,7 +116,7 @@ fn is_worth_it(
     spent == 0.0 || saved * config.number("horizon") > spent
 }
 
-/// What a move costs in each period of the user's horizon.
+/// The cost of a move, per period of the user's horizon.
 pub(crate) struct Price<'a> {
     model: &'a LoadModel,
     horizon: f64,

@@ -1,13 +1,13 @@
-//! Ties: objects of one load are exchangeable, so as many as possible stay at home, and of those
-//! that must go the light ones do.
+//! Ties: objects of equal load are exchangeable, so as many as possible stay at home, and among
+//! those that must move the small ones do.
 
 use crate::{model::LoadModel, order::Order};
 
-/// Exchanges objects of equal load in `pes` until as few as possible are away from home, and of
-/// each PE's those with the fewest live bytes. The load of every PE stays what it is.
+/// Exchanges objects of equal load in `pes` until as few as possible are away from home, and of each PE's equal objects
+/// those with the fewest live bytes. The load of every PE is unchanged.
 ///
-/// In `order`, equal objects are [by home](crate::order::by_home). Cost: `m log m` for `m` objects that are as heavy as
-/// another.
+/// In `order`, equal objects are [by home](crate::order::by_home). Cost: `m log m` for `m` objects that have the same
+/// load as another.
 pub(crate) fn settle(model: &LoadModel, order: &Order, pes: &mut [usize]) {
     let at = |it: u32| &model.objects()[it as usize];
     let mut places: Vec<usize> = vec![];

@@ -1,5 +1,5 @@
-//! Every strategy on every case: what all of them promise, and the table of results, which must
-//! be what `lb-sim` prints today.
+//! Runs every strategy on every case: checks the guarantees of all of them, and that the table of
+//! results is what `lb-sim` prints today.
 
 use std::process::Command;
 
@@ -74,7 +74,7 @@ fn moves_that_cost_are_paid_back_within_the_horizon() {
     }
 }
 
-/// Case by case, the largest part above the lower bound that a strategy may leave: what must not
+/// Case by case, the largest part above the lower bound that a strategy may leave: this must not
 /// get worse unnoticed, whatever the seed.
 #[test]
 fn balance_is_as_good_as_each_strategy_can_do() {

@@ -1,5 +1,5 @@
-//! Files of recorded loads: against the layout's schema, against DARMA vt's own files, round
-//! trips, and files that are not as they should be.
+//! Files of recorded loads: checked against the layout's schema, against DARMA vt's own files, by
+//! round trips, and with invalid files.
 
 use std::{fs, path::Path};
 
@@ -10,8 +10,8 @@ use lb_strategies::{
 use proptest::prelude::*;
 use serde_json::Value;
 
-/// The schema of `scripts/LBDatafile_schema.py` in DARMA vt, as a check of any JSON. Says the
-/// first thing that it forbids.
+/// The schema of `scripts/LBDatafile_schema.py` in DARMA vt, as a check of any JSON. Reports the
+/// first violation.
 mod schema {
     use serde_json::{Map, Value};
 

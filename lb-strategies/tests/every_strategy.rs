@@ -1,18 +1,17 @@
-//! Every strategy against every kind of model: what all of them promise; and greedy against
-//! brute force.
+//! Every strategy on every kind of model: checks their guarantees, and greedy against brute force.
 
 use lb_strategies::{
     Assignment, Config, Edge, LoadModel, MoveCost, Object, Pe, find, lower_bound, strategies,
 };
 use proptest::prelude::*;
 
-/// Seconds: often equal, sometimes none at all.
+/// Seconds: often equal, sometimes 0.
 fn load() -> impl Strategy<Value = f64> {
     prop_oneof![Just(0.0), Just(1.0), 0.0..10.0, (0_u8..20).prop_map(f64::from)]
 }
 
-/// Any model with up to `pes` PEs and `objects` objects: communication, coordinates, nodes and a
-/// cost of moves included.
+/// Any model with up to `pes` PEs and `objects` objects, including communication, coordinates,
+/// nodes and a cost of moves.
 fn any_model(pes: usize, objects: usize) -> impl Strategy<Value = LoadModel> {
     let speed = prop_oneof![Just(1.0), Just(2.0), 0.1..4.0];
     let pe = (speed, prop_oneof![Just(0.0), 0.0..20.0], 0_usize..3)
@@ -47,7 +46,7 @@ fn any_model(pes: usize, objects: usize) -> impl Strategy<Value = LoadModel> {
     })
 }
 
-/// Equal PEs without background load, objects that can all move.
+/// Equal PEs without background load; all objects can move.
 fn uniform_model(pes: usize, objects: usize) -> impl Strategy<Value = LoadModel> {
     (1..=pes).prop_flat_map(move |pes| {
         let object = (load(), 0..pes).prop_map(|(load, pe)| Object::new(load, pe));
@@ -83,7 +82,7 @@ fn best_possible(model: &LoadModel) -> f64 {
     best
 }
 
-/// `a <= b`, but for rounding.
+/// `a <= b`, except for rounding.
 fn at_most(a: f64, b: f64) -> bool {
     a <= b * (1.0 + 1e-9) + 1e-12
 }
@@ -127,7 +126,7 @@ proptest! {
         }
     }
 
-    /// Where moves are free, greedy-refine keeps within its tolerance of greedy.
+    /// If moves are free, greedy-refine stays within its tolerance of greedy.
     #[test]
     fn greedy_refine_is_almost_greedy(model in uniform_model(5, 30)) {
         let max_load = |name| {
@@ -147,8 +146,8 @@ proptest! {
     }
 
     /// With speeds, background load and pinned objects there is no constant bound. What holds is
-    /// the argument for list scheduling: the object that ends last on the busiest PE would end
-    /// no earlier on any other.
+    /// the argument for list scheduling: the last object on the busiest PE would end no earlier on
+    /// any other.
     #[test]
     fn greedy_leaves_no_single_move_that_helps(model in any_model(4, 7)) {
         // An object whose move costs something may stay though the move would help.

@@ -1,5 +1,5 @@
-//! The program `lb-sim` as people use it: what it prints, what it writes, and what it says when
-//! the command line or a file is wrong.
+//! The program `lb-sim` from the user's point of view: what it prints, what it writes, and its
+//! messages when the command line or a file is wrong.
 
 use std::{
     fs,

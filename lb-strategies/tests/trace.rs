@@ -6,12 +6,12 @@ use serde_json::Value;
 use vrt_core::pe::{Envelope, Event, Observer, Then, cycle_counter};
 use vrt_trace::{Job, TraceFile, Writer};
 
-/// Cycles of a unit of work, and how often all ranks do theirs.
+/// Cycles of a unit of work, and the number of rounds.
 const UNIT: u64 = 1_000_000;
 const ROUNDS: u64 = 40;
 
-/// Writes the trace of two PEs: on the first, two ranks have eight units to do in each round; on the second, two
-/// have one, and wait; rank 0 sends a message to rank 2 in each.
+/// Writes the trace of two PEs: on the first, two ranks have eight units of work in each round; on the second, two
+/// ranks have one, and wait; rank 0 sends a message to rank 2 in each round.
 fn write_trace(path: &Path) {
     let file = TraceFile::create(path, 1 << 20).expect("a file");
     let began = cycle_counter().wrapping_sub(ROUNDS * 16 * UNIT);

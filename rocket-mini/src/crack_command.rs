@@ -1,4 +1,4 @@
-//! `rocket-mini crack`: its options, and what it prints.
+//! `rocket-mini crack`: its options and its output.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -15,42 +15,42 @@ use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 
 /// A crack that pressure drives through a plate, a strip of elements for each rank.
 ///
-/// Edges between elements become cohesive where the stress asks for it. The result is compared with a
-/// run on one strip, bit for bit, and with what must be conserved: energy and momentum. The exit status
-/// is 1 when something is wrong, or when the plate blows up, and 2 when the options make no sense.
+/// Edges between elements become cohesive where the stress requires it. The result is compared with a run on one strip,
+/// bit for bit, and checked for conservation of energy and momentum. The exit status is 1 if something is wrong, or if
+/// the plate blows up, and 2 if the options are invalid.
 #[derive(clap::Args)]
 pub struct CrackArgs {
     /// Elements along the plate, which is twice as long as high; even
     #[arg(long, value_name = "ELEMENTS", default_value_t = 96, value_parser = even)]
     size: u32,
 
-    /// Time steps [default: 8 for each element along the plate]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Time steps [default: 8 per element along the plate]
+    #[arg(long, value_name = "COUNT", value_parser = vrt_cli::positive::<u32>)]
     steps: Option<u32>,
 
     /// The pressure in the crack; above 2 it branches
     #[arg(long, value_name = "PRESSURE", default_value_t = 1.5, value_parser = positive)]
     pressure: f64,
 
-    /// The length of a step, in times in which a wave crosses an element; above 0.4 steps are not stable
+    /// The length of a step, relative to the time in which a wave crosses an element; steps above 0.4 are not stable
     #[arg(long, value_name = "NUMBER", default_value_t = 0.3, value_parser = positive)]
     courant: f64,
 
-    /// Compute how the propellant warms up where edges are broken, with so many points below a face; the
-    /// cost grows with their cube
+    /// Compute how the propellant warms up where edges are broken, with this many points below a face; the cost grows
+    /// with their cube
     #[arg(long, value_name = "POINTS", value_parser = clap::value_parser!(u32).range(i64::from(MIN_POINTS)..=4096))]
     heat: Option<u32>,
 
-    /// Offer ranks to the load balancer once in so many steps; 0 for never
+    /// Offer ranks to the load balancer once in this many steps; 0 for never
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     migrate_every: u32,
 
-    /// Write VTK files and pictures to this folder, which is made
+    /// Write VTK files and pictures to this directory, which is created
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Write them once in so many steps, and at the beginning and the end
-    #[arg(long, value_name = "STEPS", default_value_t = 200, requires = "out", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Write them once in this many steps, and at the beginning and the end
+    #[arg(long, value_name = "STEPS", default_value_t = 200, requires = "out", value_parser = vrt_cli::positive::<u32>)]
     out_every: u32,
 
     #[command(flatten)]

@@ -1,4 +1,4 @@
-//! `rocket-mini face`: its options, and what it prints.
+//! `rocket-mini face`: its options and its output.
 
 use std::error::Error;
 
@@ -10,11 +10,11 @@ use crate::progress::Progress;
 use crate::report::line;
 use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 
-/// Loads and motions between two surface meshes that do not match, spread over ranks that find each
-/// other.
+/// Loads and motions between two surface meshes that do not match, distributed over ranks that find
+/// each other.
 ///
-/// Constants and linear fields have to pass exactly, and no force may be lost. The exit status is 1
-/// when something is off, and 2 when the options make no sense.
+/// Constants and linear fields must be transferred exactly, and no force may be lost. The exit
+/// status is 1 if something is off, and 2 if the options are invalid.
 #[derive(clap::Args)]
 pub struct FaceArgs {
     /// Faces of the fluid's mesh along each axis
@@ -26,7 +26,7 @@ pub struct FaceArgs {
     solid: u32,
 
     /// How often loads and motions are sent
-    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = vrt_cli::positive::<u32>)]
     rounds: u32,
 
     #[command(flatten)]

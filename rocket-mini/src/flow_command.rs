@@ -1,4 +1,4 @@
-//! `rocket-mini flow`: its options, and what it prints.
+//! `rocket-mini flow`: its options and its output.
 
 use std::error::Error;
 
@@ -12,12 +12,12 @@ use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 
 /// Compressible flow of a gas, a block of cells for each rank.
 ///
-/// The result is compared with a run on one block, bit for bit, with what must be conserved, and with
-/// the exact solution where there is one. The exit status is 1 when something is wrong, or when the
-/// flow blows up, and 2 when the options make no sense.
+/// The result is compared with a run on one block, bit for bit, checked for conservation, and compared with the exact
+/// solution if there is one. The exit status is 1 if something is wrong, or if the flow blows up, and 2 if the options
+/// are invalid.
 #[derive(clap::Args)]
 pub struct FlowArgs {
-    /// What flows
+    /// The problem to solve
     #[arg(long, value_enum, default_value_t = ProblemName::Chamber)]
     problem: ProblemName,
 
@@ -33,15 +33,15 @@ pub struct FlowArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 0.4, value_parser = positive)]
     cfl: f64,
 
-    /// How profiles in cells are kept from overshooting
+    /// The limiter that keeps profiles in cells from overshooting
     #[arg(long, value_enum, default_value_t = LimiterName::VanAlbada)]
     limiter: LimiterName,
 
-    /// Make the last block so many times as long as the first
+    /// Make the last block this many times as long as the first
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = unevenness)]
     uneven: f64,
 
-    /// Offer ranks to the load balancer once in so many steps; 0 for never
+    /// Offer ranks to the load balancer once in this many steps; 0 for never
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     migrate_every: u32,
 

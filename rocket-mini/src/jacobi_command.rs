@@ -1,4 +1,4 @@
-//! `rocket-mini jacobi`: its options, and what it prints.
+//! `rocket-mini jacobi`: its options and its output.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -19,15 +19,15 @@ use crate::subcommand::{self, AsyncSubcommand, CommonArgs, Refusal, Subcommand, 
 
 /// Relax Laplace's equation on a cube, a block of cells for each rank.
 ///
-/// The exit status is 1 when the solution is not the one of the sequential
-/// solver, bit for bit, and 2 when the options make no sense.
+/// The exit status is 1 if the solution is not that of the sequential solver, bit for bit, and 2 if
+/// the options are invalid.
 #[derive(clap::Args)]
 pub struct JacobiArgs {
     /// Cells along each axis of the cube
     #[arg(long, value_name = "CELLS", default_value_t = 96, value_parser = clap::value_parser!(u32).range(1..=8192))]
     size: u32,
 
-    /// Stop after so many iterations
+    /// Stop after this many iterations
     #[arg(long, value_name = "COUNT", default_value_t = 20_000)]
     max_iterations: usize,
 
@@ -35,27 +35,27 @@ pub struct JacobiArgs {
     #[arg(long, value_name = "CHANGE", default_value_t = 1e-4, value_parser = not_negative)]
     tolerance: f64,
 
-    /// Look at the residual once in so many iterations
-    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Check the residual once in this many iterations
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = vrt_cli::positive::<u32>)]
     check_every: u32,
 
-    /// Offer ranks to the load balancer once in so many iterations; 0 for never
+    /// Offer ranks to the load balancer once in this many iterations; 0 for never
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     migrate_every: u32,
 
-    /// Make a fraction of the cells cost so many times more, as in 0.25:10
+    /// Make a fraction of the cells cost this many times more, as in 0.25:10
     #[arg(long, value_name = "FRACTION:FACTOR")]
     uneven: Option<Costly>,
 
-    /// Have those cells change every so many seconds: others along z are the costly ones
+    /// Move the costly part along z every so many seconds
     #[arg(long, value_name = "SECONDS", requires = "uneven", value_parser = positive)]
     wander: Option<f64>,
 
-    /// Have those cells cost more for so many seconds, then not for as long, in turn
+    /// Make those cells cost more for this many seconds, then not for as long, and so on
     #[arg(long, value_name = "SECONDS", requires = "uneven", value_parser = positive)]
     come_and_go: Option<f64>,
 
-    /// Along how many axes the cube is cut: slabs with two neighbours, or blocks
+    /// Number of axes along which the cube is cut: slabs with two neighbours, or blocks
     #[arg(long, value_name = "1|3", default_value_t = 3, value_parser = dimensions)]
     dimensions: u32,
 
@@ -63,8 +63,8 @@ pub struct JacobiArgs {
     #[arg(long, value_enum, default_value_t = Style::Blocking)]
     style: Style,
 
-    /// Blocks of all ranks, with --style events [default: one for each rank]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Blocks of all ranks, with --style events [default: one per rank]
+    #[arg(long, value_name = "COUNT", value_parser = vrt_cli::positive::<u32>)]
     chunks: Option<u32>,
 
     /// Compare with the sequential solver [default: up to a size of 128]
@@ -114,7 +114,7 @@ impl JacobiArgs {
     }
 }
 
-/// Runs the subcommand, on async ranks if it asks for them.
+/// Runs the subcommand, on async ranks if requested.
 pub fn launch(args: JacobiArgs) -> ExitCode {
     if args.style == Style::Async { launch_async(args) } else { subcommand::launch(args) }
 }

@@ -1,5 +1,4 @@
-//! Small solvers in the manner of a rocket simulation, written against the
-//! blocking face of `vrt`.
+//! Small solvers in the manner of a rocket simulation, written against the blocking API of `vrt`.
 //!
 //! | module | subject |
 //! |---|---|
@@ -9,8 +8,8 @@
 //! | [`face`] | loads and motions between surface meshes that do not match |
 //! | [`rocket`] | gas and propellant, coupled |
 //! | [`crack`] | a crack that pressure drives through a plate |
-//! | [`picture`] | what pictures of both have in common |
-//! | [`switching`] | what a switch of ranks takes |
+//! | [`picture`] | what pictures of the solvers have in common |
+//! | [`switching`] | the cost of a switch between ranks |
 //!
 //! Each has the physics, which works without ranks, and a run on the ranks of a communicator; the
 //! program `rocket-mini` has a subcommand for each.

@@ -40,6 +40,9 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(command);
+    // Before a job uses it.
+    vrt_cli::Machine::at_start();
     let args = Args::from_arg_matches(&command().get_matches()).unwrap_or_else(|it| it.exit());
     match args.command {
         Command::Crack(args) => launch(args),
@@ -53,8 +56,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line. A negative number is a value, which the option before it takes or refuses by
-/// saying what it takes, and not an option that is not known.
+/// The command line. A negative number is treated as a value, which the preceding option accepts or
+/// refuses with its own message, not as an unknown option.
 fn command() -> clap::Command {
     Args::command().mut_subcommands(|subcommand| {
         subcommand.mut_args(|arg| {

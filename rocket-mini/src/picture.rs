@@ -1,5 +1,5 @@
-//! What pictures have in common: when they are taken, how a snapshot comes to rank 0, and how it becomes
-//! a VTK file or a drawing.
+//! What pictures have in common: when they are taken, how a snapshot is gathered on rank 0, and how it is turned into a
+//! VTK file or a drawing.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -26,19 +26,19 @@ pub struct WriteError {
 }
 
 impl WriteError {
-    /// A file or folder that could not be written, and why.
+    /// A file or directory that could not be written, and why.
     pub fn new(path: &Path, reason: impl std::fmt::Display) -> Self {
         Self { path: path.to_owned(), reason: reason.to_string() }
     }
 }
 
-/// Whether a snapshot is taken when so many of `last` steps have been made: once `every` so many, and at
-/// the beginning and the end; never with 0.
+/// Whether a snapshot is taken after this many of `last` steps: once in `every` steps, and at the beginning and the
+/// end; never if `every` is 0.
 pub(crate) fn is_due(made: usize, every: usize, last: usize) -> bool {
     every > 0 && (made.is_multiple_of(every) || made == last)
 }
 
-/// Brings what all ranks have to rank 0, which adds it up in the order of ranks; the others get `None`.
+/// Gathers the parts of all ranks on rank 0, which adds them up in rank order; the others get `None`.
 pub(crate) fn gather<T: Serialize + DeserializeOwned>(
     own: T,
     world: &SimpleCommunicator,
@@ -59,7 +59,7 @@ pub(crate) fn gather<T: Serialize + DeserializeOwned>(
     Some(all)
 }
 
-/// A kind of cell, and the order in which VTK has its corners; here they are x fastest, then y, then z.
+/// A kind of cell, and VTK's order of its corners; here they are ordered x fastest, then y, then z.
 pub(crate) struct Shape<const CORNERS: usize> {
     cell: CellType,
     pub(crate) order: [u32; CORNERS],
@@ -84,7 +84,7 @@ pub(crate) fn vectors(name: &str, values: impl Iterator<Item = [f64; 3]>) -> Att
     Attribute::DataArray(DataArray::vectors(name).with_vec(values))
 }
 
-/// Writes cells, each with points of its own, as an unstructured grid in VTK's legacy format.
+/// Writes cells, each with its own points, as an unstructured grid in VTK's legacy format.
 pub(crate) fn export<const CORNERS: usize>(
     path: &Path,
     title: String,
@@ -150,12 +150,12 @@ pub(crate) fn quad([a, b, c, d]: [[f64; 2]; 4], colour: &str) -> Polygon {
     Polygon::new().set("points", points.join(" ")).set("fill", colour)
 }
 
-/// The least and the most of some values.
+/// The least and the greatest of some values.
 pub(crate) fn range(values: impl Iterator<Item = f64>) -> (f64, f64) {
     values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), value| (a.min(value), b.max(value)))
 }
 
-/// Blue, by way of a light grey, to red.
+/// A colour from blue through light grey to red.
 pub(crate) fn blue_to_red(share: f64) -> String {
     if share < 0.5 {
         mix([59.0, 76.0, 192.0], [221.0, 221.0, 221.0], 2.0 * share)

@@ -1,10 +1,10 @@
-//! How a run goes on: a line on the terminal that is overwritten, and a table of when which step was made.
+//! The progress of a run: a line on the terminal that is overwritten, and a table of the times of steps.
 
 use std::fs::OpenOptions;
 use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
-/// The line, which is nothing where standard error is no terminal, and the table.
+/// The line, which is absent if standard error is not a terminal, and the table.
 pub struct Progress {
     shown_at: Option<f64>,
     is_on: bool,
@@ -26,7 +26,7 @@ impl Progress {
         Self { shown_at: None, is_on, history, recorded: None }
     }
 
-    /// Says that so many steps are made, and shows a text.
+    /// Reports that this many steps have been made, and shows a text.
     pub fn step(&mut self, steps: usize, text: impl FnOnce() -> String) {
         if self.history.is_some() {
             self.record(steps);
@@ -55,7 +55,7 @@ impl Progress {
         self.recorded = Some(now);
     }
 
-    /// Shows a text, unless the last one was shown just now.
+    /// Shows a text, unless one was shown just before.
     pub fn show(&mut self, text: impl FnOnce() -> String) {
         if !self.is_on {
             return;
@@ -76,7 +76,7 @@ impl Progress {
     }
 }
 
-/// Writes without a newline; a terminal that has gone away is no reason to stop.
+/// Writes without a newline; a terminal that no longer exists is no reason to stop.
 fn write_to_terminal(text: &str) {
     let mut terminal = std::io::stderr();
     let _ = terminal.write_all(text.as_bytes());

@@ -1,4 +1,4 @@
-//! What the subcommands have in common: lines of a report, and how it ends.
+//! What the subcommands have in common: the lines and the end of a report.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub fn verdict<E: Display>(verdict: Result<(), E>) -> ExitCode {
     }
 }
 
-/// Makes a folder and writes pictures to it, or ends the job: the other ranks know nothing of it and wait.
+/// Creates a directory and writes pictures to it, or ends the job, as the other ranks would wait forever.
 pub fn write_or_exit(folder: &Path, write: impl FnOnce() -> Result<(), WriteError>) {
     let made = std::fs::create_dir_all(folder).map_err(|error| WriteError::new(folder, error));
     if let Err(error) = made.and_then(|()| write()) {

@@ -1,4 +1,4 @@
-//! `rocket-mini rocket`: its options, and what it prints.
+//! `rocket-mini rocket`: its options and its output.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -12,53 +12,53 @@ use crate::progress::Progress;
 use crate::report::{line, not_negative, positive, write_or_exit};
 use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 
-/// A rocket: gas, propellant that burns and bends, and the surface between them.
+/// A rocket: gas, burning and deforming propellant, and the surface between them.
 ///
-/// The result is compared with a run on one rank, to the tolerance of the propellant's solver, and
-/// with what must be conserved. The exit status is 1 when something is wrong, when the gas blows up
-/// or the propellant has burned through, and 2 when the options make no sense.
+/// The result is compared with a run on one rank, to the tolerance of the propellant's solver, and checked for
+/// conservation. The exit status is 1 if something is wrong, if the gas blows up or the propellant has burned through,
+/// and 2 if the options are invalid.
 #[derive(clap::Args)]
 pub struct RocketArgs {
     /// Cells of gas along the chamber
     #[arg(long, value_name = "CELLS", default_value_t = 48, value_parser = clap::value_parser!(u32).range(8..=4096))]
     size: u32,
 
-    /// Intervals, after each of which gas and propellant meet
-    #[arg(long, value_name = "COUNT", default_value_t = 40, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Number of intervals; gas and propellant are coupled after each
+    #[arg(long, value_name = "COUNT", default_value_t = 40, value_parser = vrt_cli::positive::<u32>)]
     intervals: u32,
 
     /// The length of an interval
     #[arg(long, value_name = "TIME", default_value_t = 0.05, value_parser = positive)]
     interval: f64,
 
-    /// The Courant number of the gas's steps; they are not stable above 1
+    /// The Courant number of the gas's steps; steps above 1 are not stable
     #[arg(long, value_name = "NUMBER", default_value_t = 0.4, value_parser = positive)]
     cfl: f64,
 
-    /// How long a front of ignition takes from one end of the grain to the other; 0 to have all of it
-    /// burn from the beginning
+    /// How long a front of ignition takes from one end of the grain to the other; 0 to make all of it burn from the
+    /// beginning
     #[arg(long, value_name = "TIME", default_value_t = 0.0, value_parser = not_negative)]
     ignition: f64,
 
-    /// Compute how the propellant warms up where it has been ignited, with so many points below the
-    /// surface; the cost grows with their cube
+    /// Compute how the propellant warms up where it has been ignited, with this many points below
+    /// the surface; the cost grows with their cube
     #[arg(long, value_name = "POINTS", value_parser = clap::value_parser!(u32).range(i64::from(MIN_POINTS)..=4096))]
     heat: Option<u32>,
 
-    /// Stop the propellant's solver at this residual, relative to the right side
+    /// Stop the propellant's solver at this residual, relative to the right-hand side
     #[arg(long, value_name = "RESIDUAL", default_value_t = 1e-10, value_parser = positive)]
     tolerance: f64,
 
-    /// Offer ranks to the load balancer once in so many intervals; 0 for never
+    /// Offer ranks to the load balancer once in this many intervals; 0 for never
     #[arg(long, value_name = "COUNT", default_value_t = 2)]
     migrate_every: u32,
 
-    /// Write VTK files and pictures to this folder, which is made
+    /// Write VTK files and pictures to this directory, which is created
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 
-    /// Write them once in so many intervals, and at the beginning and the end
-    #[arg(long, value_name = "COUNT", default_value_t = 20, requires = "out", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Write them once in this many intervals, and at the beginning and the end
+    #[arg(long, value_name = "COUNT", default_value_t = 20, requires = "out", value_parser = vrt_cli::positive::<u32>)]
     out_every: u32,
 
     #[command(flatten)]

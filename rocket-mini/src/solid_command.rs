@@ -1,4 +1,4 @@
-//! `rocket-mini solid`: its options, and what it prints.
+//! `rocket-mini solid`: its options and its output.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -13,12 +13,11 @@ use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 
 /// An elastic body of hexahedra, implicit in time, a part for each rank.
 ///
-/// The result is compared with a run on one part, to the solver's tolerance, and with what is known
-/// of the solution. The exit status is 1 when something is wrong, or when the solver gives up, and 2
-/// when the options make no sense.
+/// The result is compared with a run on one part, to the solver's tolerance, and with known properties of the solution.
+/// The exit status is 1 if something is wrong, or if the solver does not converge, and 2 if the options are invalid.
 #[derive(clap::Args)]
 pub struct SolidArgs {
-    /// What is bent
+    /// The problem to solve
     #[arg(long, value_enum, default_value_t = ProblemName::Vibration)]
     problem: ProblemName,
 
@@ -26,24 +25,24 @@ pub struct SolidArgs {
     #[arg(long, value_name = "ELEMENTS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(2..=2048))]
     size: u32,
 
-    /// Bend the body that this file has, instead of the problem's own: hexahedra in an unstructured grid
-    /// in VTK's legacy format. It is held where it begins along x, and pulled where it ends
+    /// Deform the body in this file, instead of the problem's own: hexahedra in an unstructured grid in VTK's legacy
+    /// format. It is held where it begins along x, and pulled where it ends
     #[arg(long, value_name = "FILE", conflicts_with = "size")]
     mesh: Option<PathBuf>,
 
-    /// Time steps, but for bodies at rest [default: the problem's]
-    #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Time steps, except for bodies at rest [default: the problem's]
+    #[arg(long, value_name = "COUNT", value_parser = vrt_cli::positive::<u32>)]
     steps: Option<u32>,
 
-    /// Stop the solver at this residual, relative to the right side
+    /// Stop the solver at this residual, relative to the right-hand side
     #[arg(long, value_name = "RESIDUAL", default_value_t = 1e-10, value_parser = positive)]
     tolerance: f64,
 
-    /// Give up after so many iterations of a step
-    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Give up after this many iterations of a step
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = vrt_cli::positive::<u32>)]
     max_iterations: u32,
 
-    /// Offer ranks to the load balancer once in so many steps; 0 for never
+    /// Offer ranks to the load balancer once in this many steps; 0 for never
     #[arg(long, value_name = "COUNT", default_value_t = 5)]
     migrate_every: u32,
 

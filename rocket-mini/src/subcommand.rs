@@ -1,4 +1,4 @@
-//! What the subcommands have in common: options, how a rank runs, and how the report ends.
+//! What the subcommands have in common: their options, how a rank runs, and how the report ends.
 
 use std::error::Error;
 use std::path::PathBuf;
@@ -13,15 +13,15 @@ use crate::report::{line, verdict};
 /// The options of all subcommands.
 #[derive(clap::Args)]
 pub struct CommonArgs {
-    /// Do not compare with a run on one rank, nor with anything else
+    /// Do not verify the result against a run on one rank, nor in any other way
     #[arg(long)]
     pub no_verify: bool,
 
-    /// Show no progress, also on a terminal
+    /// Show no progress, even on a terminal
     #[arg(long)]
     no_progress: bool,
 
-    /// Write to this file, as CSV, at which second of the job which step was made
+    /// Write the time of each step, in seconds of the job, to this file as CSV
     #[arg(long, value_name = "FILE")]
     history: Option<PathBuf>,
 
@@ -31,22 +31,22 @@ pub struct CommonArgs {
 
 /// Why there is no result.
 pub enum Refusal {
-    /// The options make no sense for so many ranks: the status is 2.
+    /// The options are invalid for this many ranks: the status is 2.
     Usage(String),
     /// The run failed: the status is 1.
     Failed(String),
-    /// The same, but on this rank alone: the others wait for it, so the job has to end.
+    /// The same, but only on this rank: the others wait for it, so the job must end.
     FailedAlone(String),
-    /// Rank 0 knows why, says it and has the status; this rank is another one.
+    /// Rank 0 knows the reason, reports it and has the status; this is another rank.
     OfRankZero,
 }
 
-/// A solver that all ranks call, and what rank 0 says of its result.
+/// A solver that all ranks call, and rank 0's report about its result.
 pub trait Subcommand: Sized + Send + Sync + 'static {
-    /// What rank 0 gets.
+    /// The result on rank 0.
     type Run;
 
-    /// The options that all have.
+    /// The common options.
     fn common(&self) -> &CommonArgs;
 
     /// Computes; the result is on rank 0.
@@ -59,16 +59,16 @@ pub trait Subcommand: Sized + Send + Sync + 'static {
     /// Prints what was computed.
     fn report(&self, run: &Self::Run);
 
-    /// Whether the result is to be checked.
+    /// Whether the result is to be verified.
     fn verifies(&self) -> bool {
         !self.common().no_verify
     }
 
-    /// Checks the result.
+    /// Verifies the result.
     fn verify(&self, run: &Self::Run) -> Result<(), Box<dyn Error>>;
 }
 
-/// One that async ranks can run, too.
+/// A subcommand that async ranks can run, too.
 pub trait AsyncSubcommand: Subcommand {
     /// The async twin of [`Subcommand::solve`].
     async fn solve_async(
@@ -78,7 +78,7 @@ pub trait AsyncSubcommand: Subcommand {
     ) -> Result<Option<Self::Run>, Refusal>;
 }
 
-/// Runs a subcommand on all ranks that its options ask for.
+/// Runs a subcommand on all ranks that its options request.
 pub fn launch<S: Subcommand>(subcommand: S) -> ExitCode {
     let vrt = subcommand.common().vrt.clone();
     mpi::launch(vrt, move || {
@@ -92,7 +92,7 @@ pub fn launch<S: Subcommand>(subcommand: S) -> ExitCode {
     })
 }
 
-/// Runs a subcommand on all ranks, which are async.
+/// Runs a subcommand on all ranks, as async ranks.
 pub fn launch_async<S: AsyncSubcommand>(subcommand: S) -> ExitCode {
     let vrt = subcommand.common().vrt.clone();
     // Ranks are futures without borrows, and run until the process ends.
@@ -108,7 +108,7 @@ pub fn launch_async<S: AsyncSubcommand>(subcommand: S) -> ExitCode {
     })
 }
 
-/// A rank's world, and its line on the terminal.
+/// A rank's world, and its progress line.
 fn begin<S: Subcommand>(subcommand: &S) -> Option<(SimpleCommunicator, Progress)> {
     let Some(universe) = mpi::initialize() else {
         eprintln!("rocket-mini: this rank has been initialized before");
@@ -119,8 +119,8 @@ fn begin<S: Subcommand>(subcommand: &S) -> Option<(SimpleCommunicator, Progress)
     Some((universe.world(), progress))
 }
 
-/// Says on rank 0 what was computed, or why nothing was. Returns the status, and whether ranks have to
-/// meet: none of them may end, which may end the job, before it has been said.
+/// Reports the result, or why there is none, on rank 0. Returns the status, and whether ranks must meet: none of them
+/// may end before the report has been printed, as that may end the job.
 fn end<S: Subcommand>(
     subcommand: &S,
     world: &SimpleCommunicator,
@@ -149,6 +149,7 @@ fn end<S: Subcommand>(
 /// Prints what was computed, and whether it is right.
 pub fn report<S: Subcommand>(subcommand: &S, run: &S::Run) -> ExitCode {
     subcommand.report(run);
+    line("machine", vrt_cli::Machine::at_start());
     if subcommand.verifies() {
         // Advice of a trace is about what comes before.
         let _region = mpi::region("verification");

@@ -1,4 +1,4 @@
-//! `rocket-mini switching`: its options, and what it prints.
+//! `rocket-mini switching`: its options and its output.
 
 use std::error::Error;
 use std::process::ExitCode;
@@ -13,11 +13,11 @@ use crate::subcommand::{self, CommonArgs, Refusal, Subcommand};
 
 /// Time the switch from one blocking rank of a PE to the next, over the depth of the stack in use.
 ///
-/// Ranks of one PE only let each other run: pass --pes 1. The exit status is 1 when a stack does not
-/// hold what it did, and 2 when the options make no sense.
+/// Only ranks of the same PE yield to each other: pass --pes 1. The exit status is 1 if a stack does not hold its
+/// previous contents, and 2 if the options are invalid.
 #[derive(clap::Args)]
 pub struct SwitchingArgs {
-    /// Whose stacks are switched
+    /// The stacks that are switched
     #[arg(long, value_enum, default_value_t = StacksName::Slots)]
     stacks: StacksName,
 
@@ -25,8 +25,8 @@ pub struct SwitchingArgs {
     #[arg(long, value_name = "BYTES", default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..=4 << 20))]
     depth: u32,
 
-    /// How often each rank hands over
-    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    /// How often each rank yields
+    #[arg(long, value_name = "COUNT", default_value_t = 10_000, value_parser = vrt_cli::positive::<u32>)]
     switches: u32,
 
     /// Threads, with --stacks threads
@@ -41,7 +41,7 @@ pub struct SwitchingArgs {
 enum StacksName {
     /// Each rank's own, where it always is
     Slots,
-    /// One that ranks have in common: so many bytes are copied out and in with each switch
+    /// One stack shared by all ranks: this many bytes are copied out and in with each switch
     Copied,
     /// Those of threads of the operating system, which cannot move
     Threads,
@@ -61,7 +61,7 @@ impl SwitchingArgs {
     }
 }
 
-/// Runs the subcommand: as a job, but for threads, which need none.
+/// Runs the subcommand: as a job, except for threads, which need none.
 pub fn launch(args: SwitchingArgs) -> ExitCode {
     if args.stacks != StacksName::Threads {
         return subcommand::launch(args);

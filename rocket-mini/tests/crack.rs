@@ -24,7 +24,7 @@ fn a_crack_has_the_same_bits_in_all_jobs() {
     assert!(!line(&reports[0], "edges").starts_with("0 "));
 }
 
-/// The files of a folder by their names.
+/// The files of a directory, by name.
 fn files(folder: &Path) -> BTreeMap<String, Vec<u8>> {
     std::fs::read_dir(folder)
         .unwrap()
@@ -91,11 +91,11 @@ fn a_full_disk_is_noticed_at_the_last_byte() {
 fn wrong_options_name_the_value_and_what_is_allowed() {
     refused(&["crack", "--size", "9"], 2, "an even number from 8 to 8192");
     refused(&["crack", "--size", "-8"], 2, "invalid value '-8' for '--size <ELEMENTS>'");
-    refused(&["crack", "--steps", "-1"], 2, "-1 is not in 1..");
+    refused(&["crack", "--steps", "-1"], 2, "a whole number from 1 up is allowed");
     refused(&["crack", "--pressure", "-1"], 2, "above 0");
     refused(&["crack", "--heat", "2"], 2, "2 is not in 16..=4096");
     refused(&["crack", "--out-every", "3"], 2, "required arguments were not provided");
-    refused(&["crack", "--out", "x", "--out-every", "0"], 2, "0 is not in 1..");
+    refused(&["crack", "--out", "x", "--out-every", "0"], 2, "a whole number from 1 up is allowed");
     refused(&["crack", "--ranks", "-4"], 2, "invalid value '-4' for '--ranks <N>'");
     refused(&["crack", "--size", "8", "--pes", "1", "--ranks", "9"], 2, "9 ranks cannot each have");
     let long = ["crack", "--size", "16", "--pes", "1", "--ranks", "2", "--steps", "3000"];

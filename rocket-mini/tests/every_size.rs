@@ -1,6 +1,7 @@
-//! Every problem of every code on numbers of ranks that do not divide its mesh: one fingerprint.
+//! Every problem of every code on numbers of ranks that do not divide its mesh: all give one
+//! fingerprint.
 //!
-//! The ignored test does it on 1 to 8 ranks and takes minutes; the others do it on a few.
+//! The ignored test runs them on 1 to 8 ranks and takes minutes; the others use a few.
 
 #[expect(dead_code, reason = "what the other tests use")]
 mod common;
@@ -10,7 +11,7 @@ use common::{line, report, report_with};
 const FEW: &[&str] = &["1", "3", "7"];
 const ALL: &[&str] = &["1", "2", "3", "4", "5", "6", "7", "8"];
 
-/// What a run on each number of ranks has on a line of its report.
+/// The value in a line of the report of a run on each number of ranks.
 fn on_each(ranks: &[&str], options: &[&str], name: &str) -> Vec<String> {
     let of_job = |ranks: &&str| {
         let job = [options, &["--pes", "2", "--ranks", *ranks]].concat();
@@ -26,8 +27,8 @@ fn have_one(ranks: &[&str], options: &[&str], name: &str) {
     assert_eq!(found.len(), 1, "{options:?}: {found:?}");
 }
 
-/// Asserts that all runs have the same number, but for roundings: a sum over ranks is rounded in another
-/// order, so the propellant's solver ends elsewhere within its tolerance.
+/// Asserts that all runs have the same number, except for rounding: a sum over ranks is rounded in another order, so
+/// the propellant's solver ends at another point within its tolerance.
 fn are_close(ranks: &[&str], options: &[&str], name: &str) {
     let found = on_each(ranks, options, name);
     let number = |text: &String| {
@@ -103,8 +104,8 @@ fn every_problem_has_one_result_on_1_to_8_ranks() {
     other_codes(ALL);
 }
 
-/// A job's PEs may run on unlike processors, and glibc's functions round in another way where a processor
-/// multiplies and adds at once.
+/// A job's PEs may run on different processors, and glibc's functions round differently on a processor with fused
+/// multiply-add.
 #[test]
 fn results_do_not_depend_on_what_the_processor_can_do() {
     let plain = [("GLIBC_TUNABLES", "glibc.cpu.hwcaps=-FMA,-FMA4,-AVX2,-AVX2_Usable,-FMA_Usable")];

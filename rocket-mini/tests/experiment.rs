@@ -1,4 +1,4 @@
-//! `rocket-mini experiment`, and the tables of runs that it reads, as users start them.
+//! `rocket-mini experiment`, and the tables of runs that it parses, as users start them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -12,7 +12,7 @@ fn names_and_folders_that_cannot_be_are_refused() {
     refused(&["experiment", "crack"], 2, "required arguments were not provided");
     refused(&["experiment", "crack", "--out", "/proc/new"], 1, "cannot write /proc/new");
     let fewer = ["experiment", "crack", "--out", "/tmp", "--repeat", "-1"];
-    refused(&fewer, 2, "-1 is not in 1..=");
+    refused(&fewer, 2, "a whole number from 1 up is allowed");
     let no_times = ["experiment", "crack", "--out", "/tmp", "--repeat", "0"];
     refused(&no_times, 2, "invalid value '0' for '--repeat <TIMES>'");
 }

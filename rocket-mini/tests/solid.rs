@@ -25,7 +25,7 @@ fn every_problem_is_right() {
     }
 }
 
-/// Writes a beam of two elements, or what is made of its text, and names the file.
+/// Writes a beam of two elements, with its text changed, and returns the file's name.
 fn beam(folder: &Path, change: impl Fn(String) -> String) -> String {
     let mut text = String::from(
         "# vtk DataFile Version 2.0\nbeam\nASCII\nDATASET UNSTRUCTURED_GRID\nPOINTS 12 double\n",

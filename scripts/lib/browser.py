@@ -98,6 +98,41 @@ class Browser:
         self.mouse("mouseMoved", to_x, y, button="left", buttons=1)
         self.mouse("mouseReleased", to_x, y, button="left", clickCount=1)
 
+    def key(self, key):
+        """Presses a key: one letter, or a name such as Enter."""
+        text = {"text": key} if len(key) == 1 else {}
+        code = {"Enter": 13, "Home": 36, "Escape": 27}.get(key, ord(key[0].upper()))
+        for kind in ("keyDown", "keyUp"):
+            self.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode=code, **(text if kind == "keyDown" else {}))
+
+    def write(self, text):
+        self.call("Input.insertText", text=text)
+
+    def dark(self, is_dark):
+        scheme = "dark" if is_dark else "light"
+        self.call("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        # What is drawn follows before the next picture.
+        self.value("1")
+        time.sleep(0.2)
+
+    def axe(self, folder):
+        """What axe-core (npm) finds: no serious fault, light or dark. Its file is in the folder above, if it could be had."""
+        try:
+            with open(f"{folder}/axe.min.js") as file:
+                source = file.read()
+        except FileNotFoundError:
+            print("axe-core is not there: accessibility is not checked")
+            return
+        for is_dark in (False, True):
+            self.dark(is_dark)
+            self.value(source + "; true")
+            result = self.call("Runtime.evaluate", expression="axe.run().then(it => it.violations.map(it => [it.impact, it.id, it.nodes.length, it.nodes[0].html]))",
+                               returnByValue=True, awaitPromise=True)
+            found = result["result"]["value"]
+            serious = [it for it in found if it[0] in ("serious", "critical")]
+            assert not serious, serious
+        self.dark(False)
+
     def colours(self, canvas):
         """How many colours a canvas has; a blank one has one."""
         return self.value(

@@ -44,6 +44,14 @@ try cargo clippy --package virtual-ranks --all-targets --quiet -- -D warnings
 
 step "documentation"
 RUSTDOCFLAGS="-D warnings" try cargo doc "${everything[@]}" --no-deps
+# (Links and commands of its pages are checked by a test of vrt-tests.)
+if ! mdbook --version >/dev/null 2>&1 && ! cargo install --locked --quiet mdbook >"$log" 2>&1; then
+    cat "$log"
+    echo "   mdbook cannot be had: the book is not built"
+else
+    try mdbook build docs --dest-dir "$target/book"
+    ! grep -E "WARN|ERROR" "$log" || fail "mdbook complains"
+fi
 
 step "another architecture"
 # The C compiler is for the heap of threads, which is C.
@@ -101,8 +109,11 @@ step "programs for the jobs"
 # Without link-time optimisation, which takes longer than the jobs; what depends on how the
 # compiler inlines is run as released, too.
 programs=$target/quick
-try cargo build --profile quick --quiet --workspace --bins --examples
+try cargo build --profile quick --quiet --workspace --bins --examples "${options[@]}"
 try cargo build --release --quiet --package vrt-tests --bin soak
+
+step "commands of the book"
+VRT_TEST_ALL=1 VRT_BOOK_PROGRAMS=$programs try cargo test "${everything[@]}" --test book
 
 step "jobs: every tree, graphs, solvers, on 1 to 64 ranks"
 for ranks in 1 2 7 64; do

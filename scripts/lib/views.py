@@ -33,12 +33,21 @@ def trace_page(browser, folder, job):
     for cell, value in [("n-sent", job["sent"]), ("n-matched", job["matched"] - job["put_back"]),
                         ("n-moves", job["moves"]), ("n-steps", job["steps"]), ("n-between", job["between_pes"])]:
         assert int(browser.text(cell)) == value, f"the page says {browser.text(cell)} for {cell}, the job {value}"
-    for canvas, least in [("timeline", 8), ("curves", 8), ("imbalance", 3), ("matrix", 2)]:
+    for canvas, least in [("timeline", 5), ("curves", 5), ("imbalance", 3), ("matrix", 2)]:
         assert browser.colours(canvas) > least, f"{canvas} is blank"
     browser.picture(f"{folder}/job.png")
-    # However close somebody looks, each tick has another label.
+    browser.dark(True)
+    browser.picture(f"{folder}/dark.png")
+    browser.dark(False)
+    # The page has every run of the trace, and no other.
+    runs = browser.value("rows.ranks.reduce((n, row) => n + barsOf(row).what.reduce((m, it) => m + (it > 1 && !(it & 1)), 0), 0)")
+    seconds = browser.value("rows.ranks.reduce((n, row) => { const { begin, end, what, count } = barsOf(row);"
+                            " for (let k = 0; k < count; k++) if (what[k] > 1 && !(what[k] & 1)) n += end[k] - begin[k]; return n; }, 0) / 1e9")
+    said = sum(it["run"] for it in job["ranks"].values())
+    assert runs >= len(job["ranks"]) and abs(seconds - said) < 0.01 * said, f"{runs} runs, {seconds} s; the job says {said} s"
+    # However closely somebody looks, each tick has another label.
     ticks = ("((from, to) => { const step = stepOf(to - from), all = [];"
-             " for (let t = Math.ceil(from / step) * step; t <= to; t += step) all.push(tickTime(t, step, to));"
+             " for (let i = Math.ceil(from / step); i * step <= to; i++) all.push(tickTime(i * step, step, to));"
              " return [all.length, new Set(all).size]; })")
     end = browser.value("data.end")
     for part in [1, 1e-2, 1e-4, 1e-6]:
@@ -65,17 +74,35 @@ def trace_page(browser, folder, job):
 
     # The tip names the bar that the data have there.
     x, y = browser.value(
-        "(() => { const [, bars] = data.pes[0], box = canvas.getBoundingClientRect(); let best = null;"
-        " for (const it of bars) if (it[2] >= 0 && it[0] >= from && it[1] <= to && (!best || it[1] - it[0] > best[1] - best[0])) best = it;"
-        " return [box.x + LEFT + ((best[0] + best[1]) / 2 - from) / (to - from) * (box.width - LEFT), box.y + TOP + rowHeight() / 2]; })()")
+        "(() => { const bars = barsOf(rows.pes[0]), box = canvas.getBoundingClientRect(); let best = -1;"
+        " for (let k = 0; k < bars.count; k++) if (bars.what[k] && bars.begin[k] >= from && bars.end[k] <= to"
+        " && (best < 0 || bars.end[k] - bars.begin[k] > bars.end[best] - bars.begin[best])) best = k;"
+        " return [box.x + LEFT + ((bars.begin[best] + bars.end[best]) / 2 - from) / (to - from) * (box.width - LEFT), box.y + TOP + rowHeight() / 2]; })()")
     browser.mouse("mouseMoved", x, y)
-    assert re.match(r"PE 0: rank \d+\n", browser.text("tip")), browser.text("tip")
+    Browser.until("the tip", lambda: re.match(r"PE 0: rank \d+\n", browser.text("tip")))
     browser.picture(f"{folder}/zoomed.png")
     browser.click("by-rank")
-    assert browser.value("by") == "ranks" and browser.text("by-rank") == "ranks"
+    assert browser.value("by") == "ranks" and browser.value("document.getElementById('by-rank').getAttribute('aria-pressed')") == "true"
     browser.click("whole")
     assert seen() == whole
     browser.picture(f"{folder}/ranks.png")
+
+    # By keyboard: a rank is found, its next run is shown closely, and then all is shown again.
+    browser.key("/")
+    browser.write("rank 3")
+    browser.key("Enter")
+    assert browser.value("chosen && chosen.kind === 'ranks' && chosen.number === 3 && document.activeElement === canvas")
+    browser.key("n")
+    Browser.until("a run", lambda: width() < whole[1])
+    assert browser.value("(() => { const { begin, end, what, count } = barsOf(chosen);"
+                         " for (let k = 0; k < count; k++) if (begin[k] < to && end[k] > from && what[k] > 1 && !(what[k] & 1)) return true; return false; })()")
+    browser.value("look((from + to) / 2 - 500, (from + to) / 2 + 500)")
+    assert abs(width() - 1000) < 1, "a microsecond cannot be shown"
+    browser.value("drawTimeline()")
+    browser.picture(f"{folder}/run.png")
+    browser.key("Home")
+    Browser.until("the whole job", lambda: seen() == whole)
+    browser.axe(folder)
 
 
 def trace(folder, program):
@@ -116,17 +143,18 @@ def monitor(folder, program, binaries):
                 f"[...document.getElementById('{table}').rows].slice(1).map(row => row.cells[{column}].textContent)")
             assert cells("ranks", 0) == [str(rank) for rank in range(ranks)]
             browser.click("by-load")
-            loads = [float(text.rstrip("%")) for text in cells("ranks", 3)]
+            loads = [float(text.rstrip(" %")) for text in cells("ranks", 3)]
             assert loads == sorted(loads, reverse=True) and loads[0] > 0, loads
             browser.click("by-load")
-            assert [float(text.rstrip("%")) for text in cells("ranks", 3)] == loads[::-1]
+            assert [float(text.rstrip(" %")) for text in cells("ranks", 3)] == loads[::-1]
             for row, pe in zip(range(2), shot["pes"]):
-                parts = [float(cells("pes", column)[row].rstrip("%")) for column in (2, 3, 4)]
+                parts = [float(cells("pes", column)[row].rstrip(" %")) for column in (2, 3, 4)]
                 assert abs(sum(parts) - 100) < 0.2, f"PE {pe['pe']}: {parts}"
             moves = shot["moves"]
             assert cells("moves", 1) == [str(it["rank"]) for it in moves] and moves
             browser.click("by-load")
             browser.picture(f"{folder}/monitor.png")
+            browser.axe(folder)
             before = number("n-sent")
             browser.click("pause")
             Browser.until("another look", lambda: number("n-sent") > before)
@@ -136,7 +164,7 @@ def monitor(folder, program, binaries):
             Browser.until("the page", lambda: browser.value("shot !== null"))
             job.terminate()
             job.wait()
-            Browser.until("the end", lambda: "The job is over" in browser.text("state"))
+            Browser.until("the end", lambda: "The job has ended" in browser.text("state"))
         print(f"the monitor's page has the job's {ranks} ranks, {before} messages, {len(moves)} moves seen;"
               f" a picture: {folder}/monitor.png")
     finally:

@@ -1,25 +1,25 @@
-//! LogGP parameters of the network that ranks have here, measured between two of them.
+//! LogGP parameters of the network between ranks on this machine, measured between two of them.
 //!
 //! After Hoefler, Lichei, Rehm, *Low-Overhead LogGP Parameter Assessment for Modern Interconnection
-//! Networks*, IPDPS 2007: o from how long calls take when nobody is waited for, g from trains of
-//! messages, L + 2o from a ping-pong of one byte, G from how it grows with the length. L_s is L
-//! with synchronous sends. Medians of several blocks are taken.
+//! Networks*, IPDPS 2007: o from the duration of calls that wait for nothing, g from trains of
+//! messages, L + 2o from a ping-pong of one byte, G from the growth of its time with the length.
+//! L_s is L with synchronous sends. Medians of several blocks are taken.
 
 use mpi::Rank;
 use mpi::exchange::{LogGp, Protocol};
 use mpi::traits::*;
 use serde::Serialize;
 
-/// Blocks of which the median is taken.
+/// Number of blocks whose median is taken.
 const BLOCKS: usize = 15;
-/// Messages of a block of a ping-pong of short messages.
+/// Messages in a block of a ping-pong of short messages.
 const SHORT: usize = 400;
-/// Messages of a train: few enough to wait nowhere.
+/// Messages in a train: few enough to wait nowhere.
 const TRAIN: usize = 32;
 /// Lengths between which G is measured.
 const LENGTHS: [usize; 2] = [64 << 10, 1 << 20];
 
-/// What was measured, with what it promises.
+/// The measurements, and predictions from them.
 #[derive(Clone, Debug, Serialize)]
 pub struct Measured {
     /// Where the two ranks were.
@@ -30,11 +30,11 @@ pub struct Measured {
     pub half_round_trip: [f64; 2],
     /// Half a round trip of each of two lengths in bytes.
     pub long: [(usize, f64); 2],
-    /// What the model says of the protocols.
+    /// The model's predictions for the protocols.
     pub predictions: Vec<Prediction>,
 }
 
-/// Microseconds that exchanges take by the model.
+/// The model's prediction for exchanges, in microseconds.
 #[derive(Clone, Debug, Serialize)]
 pub struct Prediction {
     /// Number of ranks.
@@ -43,11 +43,11 @@ pub struct Prediction {
     pub k: usize,
     /// The largest k with which NBX is chosen.
     pub threshold: f64,
-    /// Time by each protocol.
+    /// Time with each protocol.
     pub times: Vec<(String, f64)>,
 }
 
-/// Bytes of the messages in predictions: the mean of the microbenchmark's.
+/// Bytes per message in predictions: the mean of the microbenchmark's.
 const PREDICTED_BYTES: usize = 512;
 
 /// Measures between the first and the last rank; `None` on ranks other than the first.
@@ -81,7 +81,7 @@ pub fn measure(comm: &impl Communicator, between: String) -> Option<Measured> {
     })
 }
 
-/// What the model says of exchanges on a network.
+/// The model's predictions for exchanges on a network.
 pub fn predict(parameters: &LogGp) -> Vec<Prediction> {
     let sizes = (1..=20).step_by(3).map(|n| 1usize << n);
     let cases = sizes.flat_map(|ranks| [1, 6, 50].map(|k| (ranks, k)));
@@ -110,7 +110,7 @@ fn median(mut times: Vec<f64>) -> f64 {
 }
 
 impl<C: Communicator> Pair<'_, C> {
-    /// Microseconds that `block` takes, the median of several; both ranks run it.
+    /// The duration of `block` in microseconds, the median of several; both ranks run it.
     fn time(&self, mut block: impl FnMut() -> f64) -> f64 {
         block();
         median((0..BLOCKS).map(|_| block()).collect())
@@ -129,7 +129,7 @@ impl<C: Communicator> Pair<'_, C> {
         self.comm.process_at_rank(self.other).receive_into(data);
     }
 
-    /// The two begin together.
+    /// Synchronises the two ranks.
     fn meet(&self) {
         let mut nothing = [0u8];
         for turn in [0, 1] {
@@ -141,7 +141,7 @@ impl<C: Communicator> Pair<'_, C> {
         }
     }
 
-    /// Half a round trip of so many bytes.
+    /// Half a round trip of this many bytes.
     fn ping_pong(&self, bytes: usize, rounds: usize, synchronous: bool) -> f64 {
         let mut data = vec![1u8; bytes];
         self.time(|| {
@@ -160,8 +160,8 @@ impl<C: Communicator> Pair<'_, C> {
         })
     }
 
-    /// What a call takes when nobody is waited for, the mean of sends and of receives of what has
-    /// come already.
+    /// The duration of a call that waits for nothing, the mean of sends and of receives of messages
+    /// that have already arrived.
     fn overhead(&self) -> f64 {
         let mut data = [1u8];
         self.time(|| {
@@ -187,7 +187,7 @@ impl<C: Communicator> Pair<'_, C> {
         })
     }
 
-    /// Time from message to message in a long train.
+    /// Time per message in a long train.
     fn gap(&self) -> f64 {
         let mut data = [1u8];
         self.time(|| {

@@ -4,9 +4,10 @@ mod commands;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
-/// Programs whose ranks do not know from whom they will hear: sparse exchange and its applications.
+/// Programs whose ranks do not know which ranks will send to them: sparse exchange and its
+/// applications.
 #[derive(Parser)]
 #[command(version, about, infer_subcommands = true)]
 struct Args {
@@ -25,6 +26,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(Args::command);
     match Args::parse().command {
         Command::Bench(args) => mpi::launch(args.vrt.clone(), move || commands::bench::run(&args)),
         Command::Bfs(args) => mpi::launch(args.vrt.clone(), move || commands::bfs::run(&args)),

@@ -11,9 +11,9 @@ use rand_chacha::ChaCha8Rng;
 /// What is exchanged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Load {
-    /// Different targets of each rank; all others if there are fewer.
+    /// Number of different targets of each rank; all other ranks if there are fewer.
     pub k: usize,
-    /// Messages have from 1 to so many bytes, each length as likely as another.
+    /// Messages have from 1 to this many bytes, all lengths being equally likely.
     pub longest: usize,
     /// Exchanges that are timed.
     pub rounds: usize,
@@ -21,10 +21,10 @@ pub struct Load {
     pub seed: u64,
 }
 
-/// Exchanges before those that are timed.
+/// Untimed exchanges at the beginning.
 const WARM_UP: usize = 10;
 
-/// What a rank sends in a round: targets and lengths.
+/// The messages of a rank in a round: targets and lengths.
 pub fn draw(random: &mut impl Rng, load: &Load, me: usize, ranks: usize) -> Vec<(usize, usize)> {
     let others = ranks - 1;
     let chosen = rand::seq::index::sample(random, others, load.k.min(others));
@@ -32,23 +32,23 @@ pub fn draw(random: &mut impl Rng, load: &Load, me: usize, ranks: usize) -> Vec<
     chosen.iter().map(|to| (skip_me(to), random.random_range(1..=load.longest))).collect()
 }
 
-/// The random numbers of a rank.
+/// The random generator of a rank.
 pub fn random_of(load: &Load, rank: usize) -> ChaCha8Rng {
     let mut random = ChaCha8Rng::seed_from_u64(load.seed);
     random.set_stream(rank as u64);
     random
 }
 
-/// What a run of the benchmark gave, the same on all ranks.
+/// The result of a run of the benchmark, the same on all ranks.
 #[derive(Clone, Copy, Debug)]
 pub struct Outcome {
     /// Seconds for all timed rounds.
     pub seconds: f64,
-    /// Messages that did not bear what they were sent with, or were missing.
+    /// Number of messages that were missing or had wrong contents.
     pub wrong: u64,
 }
 
-/// Runs the benchmark by one protocol. Collective.
+/// Runs the benchmark with one protocol. Collective.
 pub fn run(comm: &impl Communicator, protocol: Protocol, load: &Load) -> Outcome {
     let (me, ranks) = (comm.rank() as usize, comm.size() as usize);
     let mut random = random_of(load, me);

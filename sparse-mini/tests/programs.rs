@@ -149,7 +149,7 @@ fn a_solver_that_gives_up_is_not_taken_for_right() {
     assert!(String::from_utf8_lossy(&output.stdout).contains("WRONG: energy"));
 }
 
-/// The last number in front of some words of a line.
+/// The last number before some words in a line.
 #[track_caller]
 fn number_before(line: &str, words: &str) -> f64 {
     let (before, _) = line.split_once(words).unwrap_or_else(|| panic!("no {words:?} in {line}"));

@@ -1,19 +1,17 @@
-//! An end before the tree's: so many nodes, looked at by all ranks together.
+//! A limit for a search: the number of nodes that all ranks together look at.
 //!
-//! Ranks add up what they have looked at in a word of rank 0's, one-sidedly, as it must not matter what rank
-//! 0 does meanwhile. A rank that finds the sum at the limit gives up its open nodes, and from then on all
-//! that it gets from others. So the others run out of work, or find the same; the search ends as it
-//! always does, and no message of it is left over.
+//! Ranks add their numbers of nodes to a word of rank 0, one-sidedly, as it must not matter what rank 0 does meanwhile.
+//! A rank that finds the sum at the limit abandons its open nodes, and from then on all nodes that it receives. So the
+//! other ranks run out of work, or find the same; the search ends as it always does, and leaves no message behind.
 
 use mpi::{collective::SystemOperation, topology::SimpleCommunicator, traits::*, window::Window};
 
-/// A rank notes what it has done after so many nodes at most, so that none of them works on for long when
-/// the limit is reached.
+/// A rank reports after at most this many nodes, so that none continues for long when the limit is reached.
 const MOST_UNNOTED: u64 = 1 << 16;
-/// All ranks together have this part of the limit unnoted, at most.
+/// The greatest part of the limit that all ranks together have not reported.
 const UNNOTED_PART: u64 = 16;
 
-/// Nodes that a rank looks at between two notes, and at a time, if so many have a limit together.
+/// The number of nodes that each of this many ranks looks at between two reports.
 #[must_use]
 pub fn grain(limit: u64, ranks: usize) -> u64 {
     (limit / UNNOTED_PART / ranks.max(1) as u64).clamp(1, MOST_UNNOTED)
@@ -45,13 +43,13 @@ impl Budget {
         }))
     }
 
-    /// Whether the limit is reached, as this rank has looked at so many nodes by now.
+    /// Whether the limit is reached, given that this rank has looked at this many nodes.
     #[inline]
     pub fn is_spent(&mut self, nodes: u64) -> bool {
         self.0.as_mut().is_some_and(|limit| limit.is_spent(nodes))
     }
 
-    /// Nothing is noted after this. Collective.
+    /// No reports may follow. Collective.
     pub fn close(self) {
         if let Some(limit) = self.0 {
             limit.sum.unlock_all();

@@ -1,11 +1,11 @@
-//! What the parts of a search cost here: a node, an empty poll, messages, steals that are refused and
-//! granted, and what is done to chunks one-sidedly.
+//! Measures the cost of the parts of a search on this machine: a node, an empty poll, messages, refused and granted
+//! steals, and one-sided operations on chunks.
 //!
-//! Rank 0 measures, rank 1 is its partner; they may be on one PE, on two, or on two nodes. Each figure is
-//! the best of several batches; but that of nodes is the mean of as long a time as a run takes, and all
-//! ranks look at nodes at once: two busy cores may be slower than one, and other programs may use them as
-//! well. Steals are those of the program: messages by [`crate::parallel`] between two
-//! [`Machine`]s, of which one asks and the other refuses or gives.
+//! Rank 0 measures, rank 1 is its partner; they may be on one PE, on two, or on two nodes. Each figure is the best of
+//! several batches. The exception is the cost of a node: it is the mean over as long a time as a run takes, while all
+//! ranks look at nodes, because two busy cores may be slower than one, and other programs may use them as well. Steals
+//! are those of the program: by messages, sent by [`crate::parallel`] between two [`Machine`]s, one of which asks and
+//! the other refuses or gives.
 
 use crate::{
     budget::Budget,
@@ -21,7 +21,7 @@ use crate::{
 use mpi::{topology::SimpleCommunicator, traits::*};
 use serde::{Deserialize, Serialize};
 
-/// Batches of which the best counts.
+/// Number of batches, the best of which counts.
 const BATCHES: usize = 12;
 /// Nodes in a chunk, as in the papers.
 const CHUNK: u64 = 20;
@@ -35,32 +35,32 @@ pub struct Measured {
     pub node: f64,
     /// A node, while no other rank looks at nodes: one busy core may be faster than two.
     pub node_alone: f64,
-    /// A look for messages that finds none, by the blocking face.
+    /// A poll that finds no message, by the blocking API.
     pub poll: f64,
     /// A message of 8 bytes, from `send` to the end of `receive`.
     pub message: f64,
-    /// The time that a small message takes its sender.
+    /// The time that a small message occupies its sender.
     pub send: f64,
     /// A byte of a long message.
     pub byte: f64,
     /// From a thief's request to its refusal.
     pub refused: f64,
-    /// From a thief's request to a chunk of twenty branches.
+    /// From a thief's request to the arrival of a chunk of twenty branches.
     pub granted: f64,
-    /// A turn of a rank whose chunks others take: it lets others run, and reads a word of its own.
+    /// A turn of a rank whose chunks others take: it lets other ranks run, and reads one of its own words.
     pub turn: f64,
     /// A word of the other rank, read one-sidedly.
     pub access: f64,
-    /// To put a chunk where others can take it.
+    /// To release a chunk.
     pub release: f64,
-    /// To take it back.
+    /// To acquire it again.
     pub acquire: f64,
-    /// To take one of the other rank, one-sidedly.
+    /// To steal a chunk of the other rank, one-sidedly.
     pub steal: f64,
 }
 
 impl Measured {
-    /// Each with what it is.
+    /// Each value with its description.
     #[must_use]
     pub fn lines(&self) -> [(&'static str, f64); 13] {
         [
@@ -80,15 +80,15 @@ impl Measured {
         ]
     }
 
-    /// What each branch of a chunk costs its sender, and its receiver: half of what a granted steal takes longer than a
-    /// refused one, but for the bytes' way.
+    /// The cost of each branch of a chunk for its sender, and for its receiver: half of the difference between a
+    /// granted and a refused steal, without the transfer of the bytes.
     #[must_use]
     pub fn branch(&self) -> f64 {
         let bytes = (CHUNK as usize * 4 * Branch::WORDS) as f64;
         ((self.granted - self.refused - bytes * self.byte) / (2 * CHUNK) as f64).max(0.0)
     }
 
-    /// The least of each of both.
+    /// The smaller of each pair of values.
     #[must_use]
     pub fn least(self, other: Self) -> Self {
         Self {
@@ -109,17 +109,17 @@ impl Measured {
     }
 }
 
-/// Measures on rank 0 of two or more, all of which must call this; the others get nothing.
+/// Measures on rank 0 of two or more, all of which must call this; the other ranks get `None`.
 ///
 /// # Panics
 ///
-/// If there is but one rank.
+/// If there is only one rank.
 #[must_use]
 pub fn measure(world: &SimpleCommunicator, kernel: Kernel) -> Option<Measured> {
     measure_with(world, kernel, named::find("T1").map(|it| it.parameters).unwrap_or_default())
 }
 
-/// The same; the nodes are those of this tree.
+/// The same, with the nodes of this tree.
 fn measure_with(world: &SimpleCommunicator, kernel: Kernel, tree: Parameters) -> Option<Measured> {
     assert!(world.size() >= 2, "costs are measured between two ranks");
     let everybody = node(world, kernel, tree, |_| true);
@@ -144,7 +144,7 @@ fn best(times: usize, mut batch: impl FnMut()) -> f64 {
     batches.fold(f64::INFINITY, f64::min)
 }
 
-/// A node, while those ranks look at nodes: rank 0 and some more.
+/// A node, while these ranks look at nodes: rank 0 and possibly more.
 fn node(
     world: &SimpleCommunicator,
     kernel: Kernel,
@@ -185,7 +185,7 @@ fn polls(world: &SimpleCommunicator) -> f64 {
     poll
 }
 
-/// A message one way, and what it keeps its sender busy.
+/// The time of a message one way, and the time for which it occupies its sender.
 fn messages(world: &SimpleCommunicator) -> (f64, f64) {
     const ROUNDS: usize = 1000;
     const BURST: usize = 32;
@@ -270,7 +270,7 @@ fn steals(world: &SimpleCommunicator, granted: bool) -> f64 {
     least
 }
 
-/// Rank 0 asks rank 1 so many times, which refuses or gives; then rank 0 says that it is the end.
+/// Rank 0 asks rank 1 this many times, which refuses or gives; then rank 0 announces the end.
 struct Stealing {
     rank: usize,
     ranks: usize,

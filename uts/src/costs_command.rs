@@ -1,4 +1,4 @@
-//! `uts costs`: what the parts of a search cost here.
+//! `uts costs`: the cost of the parts of a search on this machine.
 
 use clap::Args;
 use std::{io::Write, process::ExitCode};
@@ -7,12 +7,12 @@ use uts::{
     lanes::Kernel,
 };
 
-/// Measures what the parts of a search cost between ranks 0 and 1: an empty poll, messages, steals that
-/// are refused and granted, one-sided ones. They are on two PEs by default; on one with --pes 1; on two
-/// nodes with --node-size 1, or as MPI processes.
+/// Measures the cost of the parts of a search between ranks 0 and 1: an empty poll, messages, refused and granted
+/// steals, and one-sided ones. The ranks are on two PEs by default; on one with --pes 1; on two nodes with --node-size
+/// 1, or as MPI processes.
 #[derive(Args, Clone, Debug)]
 pub struct CostsOptions {
-    /// Print a CSV table, a line of nanoseconds below a line of names
+    /// Print a CSV table: a line of names and a line of nanoseconds
     #[arg(long)]
     csv: bool,
 

@@ -1,4 +1,4 @@
-//! What each rank did as a table for other programs, in CSV.
+//! Writes what each rank did as a CSV table, for other programs.
 
 use serde::{Deserialize, Serialize};
 use uts::statistics::RankStatistics;
@@ -12,35 +12,35 @@ pub struct Row {
     pub nodes: u64,
     /// Those of them without children.
     pub leaves: u64,
-    /// Depth of the deepest.
+    /// Depth of the deepest node.
     pub depth: u64,
-    /// Open nodes that it gave up at the limit.
+    /// Open nodes that it abandoned at the limit.
     pub left: u64,
     /// Chunks that it released.
     pub released: u64,
-    /// Chunks that it took back.
+    /// Chunks that it acquired again.
     pub acquired: u64,
-    /// Chunks that it got from others.
+    /// Chunks that it got from other ranks.
     pub stolen: u64,
-    /// Attempts that brought nothing.
+    /// Attempts without success.
     pub failed: u64,
     /// Requests made ahead.
     pub prefetches: u64,
-    /// Those that brought work.
+    /// Prefetches that brought work.
     pub prefetched: u64,
-    /// Seconds in work, and so on.
+    /// Seconds in work.
     pub working: f64,
-    /// Seconds.
+    /// Seconds in overhead.
     pub overhead: f64,
-    /// Seconds.
+    /// Seconds in search.
     pub searching: f64,
-    /// Seconds.
+    /// Seconds idle.
     pub idle: f64,
     /// Seconds from the first node of the tree to the last.
     pub seconds: f64,
 }
 
-/// The table of all ranks.
+/// The table for all ranks.
 ///
 /// # Errors
 ///

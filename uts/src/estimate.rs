@@ -1,21 +1,19 @@
-//! Open nodes of trees that are too large to be searched here: how many there would be, by the tree's law.
+//! Open nodes of trees that are too large to be searched here: estimates their number by the tree's law.
 //!
-//! A simulation of a search needs to know how many nodes a process has, not which. What is drawn here in
-//! place of digests has the law of the tree:
+//! A simulation of a search needs to know how many nodes a process has, not which. The random numbers that replace
+//! digests here follow the law of the tree:
 //!
-//! * **Binomial trees.** All nodes below the root are alike, so a process is a number of open nodes. The
-//!   whole tree is the walk of the number of all open nodes: it begins with the root's children, goes up
-//!   by m - 1 or down by 1 with each node that is looked at, and is 0 for the first time after as many nodes
-//!   as the tree has. Of `left` nodes, `open` of them open now, `(left - open) / m` will have children; by
-//!   the ballot theorem the next node has some with probability
-//!   `(open + m - 1) / open * parents / (left - 1)`. So exactly the published nodes are found, in an order
-//!   with the law of such a tree.
-//! * **Geometric trees of fixed shape.** The upper levels are the tree's own, by its digests; below them
-//!   nodes have children by the same law; a node [`LEVELS`] above the last level, or more in a very deep
-//!   tree, stands for the whole subtree below it, with a size that was measured by searching as many such
-//!   subtrees. Nodes are taken sixteen at a time, as in a [`Frontier`]: so many of them are open at a time,
-//!   and chunks can be given away, as there. (What is open in the subtrees is counted by its mean, and
-//!   cannot be given away.)
+//! * **Binomial trees.** All nodes below the root are equivalent, so a process is described by its number of open
+//!   nodes. The whole tree is a random walk of the number of all open nodes: it begins with the root's children,
+//!   changes by m - 1 or by -1 with each node that is looked at, and reaches 0 for the first time after as many nodes
+//!   as the tree has. Of `left` nodes, `open` of which are open now, `(left - open) / m` will have children; by the
+//!   ballot theorem the next node has some with probability `(open + m - 1) / open * parents / (left - 1)`. So exactly
+//!   the published nodes are found, in an order with the law of such a tree.
+//! * **Geometric trees of fixed shape.** The upper levels are the real ones, by digests; below them nodes have children
+//!   by the same law; a node [`LEVELS`] above the last level, or more in a very deep tree, stands for the whole subtree
+//!   below it, with a size that was measured by searching many such subtrees. Nodes are taken sixteen at a time, as in
+//!   a [`Frontier`]: so the number of open nodes is the same as there, and chunks can be given away. (Open nodes inside
+//!   the subtrees are counted by their mean, and cannot be given away.)
 
 use crate::{
     frontier::{Branch, Counts, Frontier, OpenNodes},
@@ -28,16 +26,16 @@ use crate::{
 use std::cell::Cell;
 use thiserror::Error;
 
-/// Levels of the subtrees that are not looked into, at least.
+/// The least number of levels of the subtrees that are not simulated.
 pub const LEVELS: u32 = 3;
-/// Levels above them, at most: a tree has some hundred million nodes there.
+/// The greatest number of levels above them: a tree has several hundred million nodes there.
 const MOST_LEVELS_ABOVE: u32 = 13;
-/// Levels of a tree that are its own.
+/// Levels of a tree that are computed by digests.
 const OWN_LEVELS: u32 = 10;
-/// Subtrees that are searched to know their sizes.
+/// Number of subtrees that are searched to determine their sizes.
 const SAMPLES: u32 = 8192;
 
-/// The law of a tree, and what all processes that search it have left of it.
+/// The law of a tree, and the part of it that the searching processes have left.
 #[derive(Clone, Debug)]
 pub struct Law {
     tree: Tree,
@@ -49,11 +47,11 @@ pub struct Law {
 #[derive(Clone, Debug)]
 enum LawKind {
     Walk {
-        /// Nodes of the tree but the root.
+        /// Nodes of the tree except the root.
         nodes: u64,
-        /// Nodes that nobody has looked at.
+        /// Nodes that have not been looked at.
         left: Cell<u64>,
-        /// Those of them that are open.
+        /// The open ones among them.
         open: Cell<u64>,
     },
     Subtrees {
@@ -61,12 +59,12 @@ enum LawKind {
         cut: u32,
         /// Nodes and leaves of subtrees that were searched.
         sizes: Vec<(u64, u64)>,
-        /// Nodes that are open in those of sixteen nodes, on the average.
+        /// Mean number of open nodes in the subtrees of sixteen nodes.
         open: u64,
     },
 }
 
-/// Why there is no law.
+/// Why a tree has no law.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error(
     "tree {0} cannot be estimated: allowed are binomial trees, and geometric ones of fixed shape that \
@@ -75,11 +73,11 @@ enum LawKind {
 pub struct NoLaw(&'static str);
 
 impl Law {
-    /// The law of a tree. Searches some millions of nodes.
+    /// The law of a tree. Searches several million nodes.
     ///
     /// # Errors
     ///
-    /// If it is a tree of which nothing is known here.
+    /// If no law is known for the tree.
     pub fn of(named: &Named, kernel: Kernel) -> Result<Self, NoLaw> {
         let no_law = NoLaw(named.name);
         let parameters = named.parameters;
@@ -101,7 +99,7 @@ impl Law {
         Ok(Self { tree, kind, seed: 1, random: Cell::new(1) })
     }
 
-    /// The same law, of which other trees are drawn with another seed.
+    /// The same law, with random numbers from another seed.
     #[must_use]
     pub fn with_seed(self, seed: u64) -> Self {
         Self { seed: mix(seed), ..self }
@@ -127,8 +125,7 @@ impl Law {
         (self.draw() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Looks at so many nodes of a binomial tree, of which there are so many open; gives how many of
-    /// them have children.
+    /// Looks at this many nodes of a binomial tree with this many open nodes; returns how many of them have children.
     fn walk(&self, nodes: u64, left: &Cell<u64>, open: &Cell<u64>) -> u64 {
         let m = u64::from(self.tree.parameters().children);
         let (all, now_open) = (left.get(), open.get());
@@ -147,7 +144,7 @@ impl Law {
         drawn
     }
 
-    /// How many of so many trials succeed.
+    /// How many of this many trials succeed.
     fn binomial(&self, trials: u64, probability: f64) -> u64 {
         if trials > 64 {
             // By the normal distribution (G. Box, M. Muller 1958).
@@ -172,7 +169,7 @@ impl Law {
     }
 }
 
-/// Nodes and leaves of such trees, and how many nodes are open in sixteen of them that are searched at once.
+/// Nodes and leaves of such trees, and the number of open nodes when sixteen of them are searched at once.
 fn sample(parameters: Parameters, kernel: Kernel) -> Result<(Vec<(u64, u64)>, u64), ()> {
     let tree = Tree::new(parameters).map_err(|_| ())?;
     let below = |seed| {
@@ -211,17 +208,17 @@ fn sample(parameters: Parameters, kernel: Kernel) -> Result<(Vec<(u64, u64)>, u6
 #[derive(Clone, Debug)]
 pub struct Estimated<'l> {
     law: &'l Law,
-    /// The oldest first. (Of a binomial tree one at most.)
+    /// Oldest first. (At most one for a binomial tree.)
     branches: Vec<Branch>,
     open: u64,
-    /// Nodes of a subtree that is being looked at.
+    /// Remaining nodes of a subtree that is being looked at.
     rest: u64,
     counts: Counts,
     abandoned: bool,
 }
 
 impl<'l> Estimated<'l> {
-    /// A process that has no work yet.
+    /// A process without work.
     #[must_use]
     pub fn new(law: &'l Law) -> Self {
         let counts = Counts::default();
@@ -237,7 +234,7 @@ impl<'l> Estimated<'l> {
         }
     }
 
-    /// Branches that nobody else has: their states are their numbers.
+    /// A branch that no other process has: its state is its number.
     fn branch(&self, depth: u32, nodes: u64) -> Branch {
         let bits = self.law.draw();
         // The halves of a number.
@@ -301,7 +298,7 @@ impl<'l> Estimated<'l> {
         }
     }
 
-    /// Looks at a node that is drawn, or one of the tree's own.
+    /// Looks at a node with random or with real digests.
     fn look_at(&mut self, depth: u32, parent: State, index: u32) {
         let own = (depth <= OWN_LEVELS).then(|| parent.child(index));
         let random = match own {

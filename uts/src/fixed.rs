@@ -1,9 +1,9 @@
-//! The tree's top is dealt to the ranks once, and nothing is sent: what moving ranks can do for an
-//! unbalanced tree, and what not.
+//! The top of the tree is distributed over the ranks once, and nothing is sent: shows what moving
+//! ranks can do for an unbalanced tree, and what it cannot.
 //!
-//! Every rank makes the top of the tree for itself, breadth first, until each rank gets
-//! [`NODES_PER_RANK`] open nodes or so; open node `k` is rank `k mod ranks`'. Rank 0 counts the
-//! top. With several ranks per PE and `--lb`, the runtime moves ranks that are left with work.
+//! Every rank computes the top of the tree for itself, breadth first, until each rank gets about
+//! [`NODES_PER_RANK`] open nodes; open node `k` belongs to rank `k mod ranks`. Rank 0 counts the
+//! top. With several ranks per PE and `--lb`, the runtime moves ranks that still have work.
 
 use crate::{
     frontier::{Branch, Counts, Frontier, OpenNodes},
@@ -15,17 +15,17 @@ use crate::{
 };
 use std::collections::VecDeque;
 
-/// Open nodes that each rank gets, if the tree's top has as many.
+/// Open nodes per rank, if the tree's top has as many.
 pub const NODES_PER_RANK: u64 = 32;
 
-/// The top is not made larger than this, however narrow the tree is there.
+/// The greatest size of the top, however narrow the tree is there.
 const MOST_NODES: u64 = 100_000;
 
 /// One rank's part of a search.
 #[derive(Debug)]
 pub struct Fixed<'t> {
     frontier: Frontier<'t>,
-    /// What rank 0 has counted of the top.
+    /// Rank 0's counts for the top.
     top: Counts,
     interval: u64,
 }
@@ -51,7 +51,7 @@ impl<'t> Fixed<'t> {
     }
 }
 
-/// The open nodes below the top of the tree, and what was counted of it.
+/// The open nodes below the top of the tree, and the counts for the top.
 fn top(tree: &Tree, wanted: u64) -> (VecDeque<Branch>, Counts) {
     let mut open = VecDeque::new();
     let (mut counts, mut nodes) = (Counts::default(), 0);

@@ -1,15 +1,15 @@
-//! The open part of a search: nodes that are known and not yet looked at.
+//! The open part of a search: nodes that are known but have not been looked at.
 //!
 //! Nodes are not stored one by one. A [`Branch`] is a node that has been looked at, with the range
-//! of its children that have not; a leaf is never stored. So the 2000 children of a binomial
-//! root are one entry, which can be divided, and the work of a step is to fill the sixteen lanes
-//! of a [`Kernel`] with the next children of the topmost branches, hash them, and push those that
-//! have children themselves. It is a depth-first search sixteen nodes wide: the order of nodes
-//! differs from the benchmark's, their number and the tree do not.
+//! of its children that have not; a leaf is never stored. So the 2000 children of a binomial root
+//! are one entry, which can be divided, and the work of a step is to fill the sixteen lanes of a
+//! [`Kernel`] with the next children of the topmost branches, hash them, and push those that have
+//! children themselves. It is a depth-first search sixteen nodes wide: the order of nodes differs
+//! from the benchmark's; their number and the tree do not.
 //!
-//! Work is given away from the bottom, where the branches are that were found first: in a tree
-//! with a depth limit these are the largest. They are *dealt* like cards, in turn to the owner
-//! and to each of the others, so that every party gets some of all depths.
+//! Work is given away from the bottom, where the oldest branches are: in a tree with a depth limit
+//! these are the largest. They are *dealt* like cards, in turn to the owner and to each of the
+//! others, so that every party gets branches of all depths.
 
 use crate::{
     lanes::{Digests, GROUP, Kernel, LANES, LaneWords, Messages},
@@ -17,67 +17,67 @@ use crate::{
     tree::Tree,
 };
 
-/// A node and the children of it that nobody has looked at.
+/// A node, and those of its children that have not been looked at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Branch {
     /// The node's random state.
     pub state: State,
     /// The depth of its children.
     pub depth: u32,
-    /// The first child that nobody has looked at.
+    /// The first child that has not been looked at.
     pub next: u32,
     /// One more than the last child.
     pub end: u32,
 }
 
 impl Branch {
-    /// A branch as sent: this many words.
+    /// Length of a branch in a message, in words.
     pub const WORDS: usize = 8;
 
-    /// The branch as words to be sent.
+    /// Encodes the branch as words.
     #[must_use]
     pub fn to_words(self) -> [u32; Self::WORDS] {
         let [a, b, c, d, e] = self.state.0;
         [a, b, c, d, e, self.depth, self.next, self.end]
     }
 
-    /// The branch that was sent as these words.
+    /// Decodes a branch from words.
     #[must_use]
     pub fn from_words(words: [u32; Self::WORDS]) -> Self {
         let [a, b, c, d, e, depth, next, end] = words;
         Self { state: State([a, b, c, d, e]), depth, next, end }
     }
 
-    /// Number of nodes that it stands for.
+    /// Number of nodes that it represents.
     #[must_use]
     pub fn nodes(self) -> u64 {
         u64::from(self.end - self.next)
     }
 }
 
-/// What has been counted.
+/// The counts of a search.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Nodes looked at.
     pub nodes: u64,
     /// Those of them that have no children.
     pub leaves: u64,
-    /// Depth of the deepest.
+    /// Depth of the deepest node.
     pub depth: u64,
-    /// Most nodes that were open at the same time.
+    /// The greatest number of nodes open at the same time.
     pub most_open: u64,
-    /// Open nodes that were given up, as the search had reached its limit.
+    /// Open nodes that were abandoned because the search had reached its limit.
     pub left: u64,
 }
 
-/// The open nodes of one searcher, and what it has counted: real ones in a [`Frontier`], or such as
-/// there would be ([`crate::estimate`]).
+/// The open nodes of one searcher, and its counts: real nodes in a [`Frontier`], or estimated ones
+/// ([`crate::estimate`]).
 pub trait OpenNodes {
     /// Looks at the root: the beginning of a search.
     fn start(&mut self);
 
-    /// Looks at open nodes, and at their children and so on, until about `nodes` of them are done
-    /// or none is left. A batch that could not be filled counts as a full one.
+    /// Looks at open nodes, their children and so on, until about `nodes` of them are done or none
+    /// is left. A partially filled batch counts as a full one.
     fn explore(&mut self, nodes: u64);
 
     /// Number of open nodes.
@@ -86,29 +86,29 @@ pub trait OpenNodes {
     /// What has been counted so far.
     fn counts(&self) -> Counts;
 
-    /// Adds branches that were taken from another searcher.
+    /// Adds branches from another searcher.
     fn add(&mut self, branches: impl IntoIterator<Item = Branch>);
 
-    /// Deals the lower branches to this searcher and `others` more; gives the hands of the
-    /// others. Hands are about equal if the branches are many, and may be empty if they are few:
-    /// this searcher is dealt to first.
+    /// Deals the lower branches to this searcher and `others` more; returns the hands of the
+    /// others. Hands are about equal if there are many branches, and may be empty if there are few:
+    /// this searcher is served first.
     #[must_use]
     fn deal(&mut self, others: usize) -> Vec<Vec<Branch>>;
 
-    /// Takes away the oldest open nodes, so many of them, or all if there are fewer.
+    /// Removes and returns the oldest open nodes: this many, or all if there are fewer.
     #[must_use]
     fn take_bottom(&mut self, nodes: u64) -> Vec<Branch>;
 
-    /// Gives up all open nodes, and from now on those that are added.
+    /// Abandons all open nodes, and from now on those that are added.
     fn abandon(&mut self);
 }
 
-/// The open nodes of one searcher, and what it has counted.
+/// The open nodes of one searcher, and its counts.
 #[derive(Clone, Debug)]
 pub struct Frontier<'t> {
     tree: &'t Tree,
     kernel: Kernel,
-    /// The branches from `bottom` on, topmost last. What is below was given away.
+    /// The branches from `bottom` on, topmost last. Those below were given away.
     branches: Vec<Branch>,
     bottom: usize,
     open: u64,
@@ -116,14 +116,14 @@ pub struct Frontier<'t> {
     abandoned: bool,
 }
 
-/// A branch with more children than this for each party is divided, not dealt whole.
+/// A branch with more children per party than this is divided instead of dealt whole.
 const DIVIDE_ABOVE: u64 = 16;
 
-/// So many branches are dealt at most: 256 KiB.
+/// The most branches that are dealt: 256 KiB.
 const MOST_DEALT: usize = 8192;
 
 impl<'t> Frontier<'t> {
-    /// A searcher of `tree` that has no work yet.
+    /// A searcher of `tree` without work.
     #[must_use]
     pub fn new(tree: &'t Tree, kernel: Kernel) -> Self {
         let counts = Counts::default();
@@ -131,7 +131,7 @@ impl<'t> Frontier<'t> {
         Self { tree, kernel, branches: Vec::new(), bottom: 0, open: 0, counts, abandoned }
     }
 
-    /// Fills lanes with the next children of the topmost branches; gives their number.
+    /// Fills lanes with the next children of the topmost branches; returns their number.
     #[inline]
     fn fill(&mut self, messages: &mut Messages, depths: &mut LaneWords) -> usize {
         let mut lanes = 0;
@@ -306,8 +306,8 @@ impl OpenNodes for Frontier<'_> {
     }
 }
 
-/// Gives a branch to the party whose turn it is, the owner's being 0. The nodes that left the
-/// owner.
+/// Gives a branch to the party whose turn it is; the owner's turn is 0. Returns the number of nodes
+/// that left the owner.
 fn hand_out(hands: &mut [Vec<Branch>], kept: &mut Vec<Branch>, turn: usize, branch: Branch) -> u64 {
     if turn == 0 {
         kept.push(branch);
@@ -332,7 +332,7 @@ mod tests {
         Tree::new(Parameters { shape, depth, seed, ..Parameters::default() }).expect("sound")
     }
 
-    /// The tree's size by the plain way: one node at a time.
+    /// The tree's size, one node at a time.
     fn count_alone(tree: &Tree, state: State, depth: u32) -> (u64, u64, u64) {
         let children = tree.children(depth, state.random());
         let mut sum = (1, u64::from(children == 0), u64::from(depth));

@@ -1,30 +1,30 @@
 //! The two-level work stealing of R. Machado et al., "Unbalanced Tree Search on a Manycore System using
 //! the GPI programming model" (2012), section 5, on windows.
 //!
-//! Ranks form *groups*: those of a node, or of a PE if there is but one node (where they are when the
+//! Ranks form *groups*: those of a node, or of a PE if there is only one node (according to their placement when the
 //! search begins). A rank without nodes
 //!
 //! 1. acquires what it has released to its [`StealStack`];
 //! 2. steals from a rank of its group, one-sidedly;
-//! 3. looks at the other groups, beginning with the one where it last had success: it reads how much
-//!    their ranks have, and sends the first that has a chunk a request, by a compare-and-swap on a word
-//!    there. The victim looks at this word once in every interval and answers one of three: work,
-//!    which it writes to a place of the thief's; none, but its group has private work; none at all;
+//! 3. looks at the other groups, beginning with the one where it last had success: it reads how much their ranks have,
+//!    and sends a request to the first that has a chunk, by a compare-and-swap on a word of that rank. The victim reads
+//!    this word once in every interval and gives one of three answers: work, which it writes to a place of the thief's;
+//!    none, but its group has private work; none at all;
 //! 4. waits at the barrier of its group.
 //!
-//! If a rank acquires its last chunk, or gets one from elsewhere, and no other of its group has any, it makes its request
-//! to the neighbouring group already then (*prefetch*) and looks for the answer when it has run out.
+//! If a rank acquires its last chunk, or gets one from elsewhere, and no other rank of its group has a chunk, it
+//! already sends its request to the neighbouring group (*prefetch*), and looks for the answer when it has run out of
+//! work.
 //!
-//! # Knowing the end
+//! # Termination
 //!
-//! The barrier of a group is that of [`crate::shared_2006`], but the last rank that comes *closes* it, so
-//! that nobody leaves, and becomes the group's agent. It alone goes on looking at other groups. If it
-//! gets work it opens the barrier, as one rank less; if it sees none, it adds its group to the count of
-//! a second barrier, of groups. A rank waits at a barrier only with no nodes, no chunks and no
-//! request that is unanswered. So when all groups are counted, there is no work and no request. An
-//! agent that sees work while it waits takes its group off the count first, by a compare-and-swap that
-//! fails if all groups were counted. (In the paper it does not look: a group that was without work once
-//! stays so. It is this program's only deviation in the second level.)
+//! The barrier of a group is that of [`crate::shared_2006`], but the last rank that arrives *closes* it, so that no
+//! rank leaves, and becomes the group's agent. Only the agent continues to look at other groups. If it gets work, it
+//! opens the barrier and leaves it; if it finds none, it adds its group to the count of a second barrier, of groups. A
+//! rank waits at a barrier only with no nodes, no chunks and no unanswered request. So when all groups are counted,
+//! there is no work and no request. An agent that sees work while it waits first removes its group from the count, by a
+//! compare-and-swap that fails if all groups were counted. (In the paper it does not look: a group that was once
+//! without work stays so. This is the program's only deviation in the second level.)
 
 use crate::{
     budget::Budget,
@@ -42,23 +42,23 @@ use mpi::{
     traits::*,
 };
 
-/// Of the first rank of a group: how many of its ranks wait, or that and [`CLOSED`].
+/// Word of the first rank of a group: how many of its ranks wait, or that and [`CLOSED`].
 const COUNT: usize = FREE;
 /// The barrier is closed.
 const CLOSED: u32 = 1 << 31;
-/// Of the first rank of a group: 1 if a rank that waits may leave.
+/// Word of the first rank of a group: 1 if a waiting rank may leave.
 const CANCELLED: usize = FREE + 1;
-/// Of the first rank of a group: 1 when the search is over.
+/// Word of the first rank of a group: 1 when the search has ended.
 const DONE: usize = FREE + 2;
-/// Of rank 0: how many groups have no work.
+/// Word of rank 0: how many groups have no work.
 const GROUPS: usize = FREE + 3;
-/// Of rank 0: 1 when the search is over.
+/// Word of rank 0: 1 when the search has ended.
 const ALL_DONE: usize = FREE + 4;
-/// Of a victim: one more than the rank that asks it, or 0.
+/// Word of a victim: one more than the rank that asks it, or 0.
 const REQUEST: usize = FREE + 5;
-/// Of a thief: the answer, or 0.
+/// Word of a thief: the answer, or 0.
 const REPLY: usize = FREE + 6;
-/// Of the first rank of a group: how many of its ranks have nodes.
+/// Word of the first rank of a group: how many of its ranks have nodes.
 const BUSY: usize = FREE + 7;
 
 /// Answers.
@@ -66,13 +66,14 @@ const WORK: u32 = 1;
 const ONLY_PRIVATE: u32 = 2;
 const NOTHING: u32 = 3;
 
-/// A rank with nodes looks for requests after so many of them at the latest: whoever asked waits.
+/// A rank with nodes checks for requests at the latest after this many nodes, because the asking
+/// rank waits.
 pub(crate) const ANSWER_INTERVAL: u64 = 256;
 
-/// The rank that has the words of the second barrier.
+/// The rank that owns the words of the second barrier.
 const ROOT: Rank = 0;
 
-/// Searches the tree with all ranks; gives this rank's part.
+/// Searches the tree with all ranks; returns this rank's part.
 pub(crate) fn search(
     world: &SimpleCommunicator,
     tree: &Tree,
@@ -130,14 +131,14 @@ struct Thief {
     stack: StealStack,
     traffic: Traffic,
     groups: Vec<Vec<Rank>>,
-    /// Where in each group a rank had chunks last.
+    /// The rank of each group that last had chunks.
     seen: Vec<usize>,
     /// The number of its group, and the group where it last had success.
     own: usize,
     last: usize,
-    /// A request was sent before it was needed.
+    /// A prefetch is under way.
     prefetching: bool,
-    /// It is counted among those of its group that have nodes.
+    /// It is counted among the ranks of its group that have nodes.
     busy: bool,
     asks: Asks,
 }
@@ -171,7 +172,7 @@ impl Thief {
         }
     }
 
-    /// Notes for the others whether this rank has nodes.
+    /// Tells the others whether this rank has nodes.
     fn set_busy(&mut self, busy: bool) {
         if std::mem::replace(&mut self.busy, busy) == busy {
             return;
@@ -184,12 +185,12 @@ impl Thief {
         }
     }
 
-    /// The rank that has the words of this group's barrier.
+    /// The rank that owns the words of this group's barrier.
     fn leader(&self) -> Rank {
         self.groups[self.own][0]
     }
 
-    /// Gets a chunk from where there is one; `None` if the search is over.
+    /// Gets a chunk from wherever there is one; `None` if the search has ended.
     fn next_chunk(&mut self, clock: &mut Clock) -> Option<Vec<Branch>> {
         loop {
             if let Some(chunk) = self.stack.acquire() {
@@ -224,7 +225,7 @@ impl Thief {
         }
     }
 
-    /// Waits until the PE has nothing else to do; meanwhile answers others.
+    /// Waits until the PE has nothing else to do, and answers others meanwhile.
     fn wait_for_idleness(&mut self) {
         while self.asks == Asks::WhenIdle && !is_idle_soon() {
             self.answer();
@@ -246,7 +247,7 @@ impl Thief {
         None
     }
 
-    /// Asks the ranks of the other groups that have something.
+    /// Asks the ranks of the other groups that have chunks.
     fn steal_elsewhere(&mut self) -> Option<Vec<Branch>> {
         for step in 0..self.groups.len() {
             let group = (self.last + step) % self.groups.len();
@@ -263,7 +264,7 @@ impl Thief {
         None
     }
 
-    /// A rank with a chunk in another group than this rank's. Begins with the one that had some last.
+    /// A rank with a chunk in a group other than this rank's. Begins with the one that last had some.
     fn rank_with_chunks(&mut self, group: usize) -> Option<Rank> {
         if group == self.own {
             return None;
@@ -275,14 +276,15 @@ impl Thief {
         Some(ranks[seen])
     }
 
-    /// Asks a rank for a chunk, if nobody else does. There must be no other request of this rank's.
+    /// Asks a rank for a chunk, if no other rank is asking it. This rank must have no other
+    /// request.
     fn ask(&mut self, victim: Rank) -> bool {
         self.stack.write(self.rank, REPLY, 0);
         // A rank's number is not negative.
         self.stack.swap(victim, REQUEST, 0, self.rank as u32 + 1)
     }
 
-    /// Waits for the answer to a request; meanwhile answers others.
+    /// Waits for the answer to a request, and answers others meanwhile.
     fn wait_for_reply(&mut self) -> Option<Vec<Branch>> {
         let mut patience = Patience::for_answer();
         let reply = loop {
@@ -377,7 +379,7 @@ impl Thief {
         }
     }
 
-    /// Takes 1 off a count unless it says that nobody may; gives whether it did.
+    /// Subtracts 1 from a count unless its value forbids that; returns whether it did.
     fn leave(&self, rank: Rank, word: usize, stays: impl Fn(u32) -> bool) -> bool {
         loop {
             let count = self.stack.read(rank, word);
@@ -418,9 +420,9 @@ impl Thief {
     }
 }
 
-/// What ends a wait at the barrier of a group.
+/// How a wait at the barrier of a group ends.
 enum Awaited {
-    /// The search is over.
+    /// The search has ended.
     End,
     /// A rank of the group has released a chunk.
     Cancellation,

@@ -1,4 +1,4 @@
-//! Ctrl-C in a sequential search. (That of ranks is ended by its supervisor.)
+//! Ctrl-C in a sequential search. (A search by ranks is ended by its supervisor.)
 
 use std::sync::{
     Arc,
@@ -12,7 +12,7 @@ use signal_hook::{consts::SIGINT, flag};
 pub struct Interruption(Arc<AtomicBool>);
 
 impl Interruption {
-    /// Looks out for it from now on. Pressed again, it ends the process at once.
+    /// Catches it from now on. A second Ctrl-C ends the process at once.
     pub fn watch() -> Self {
         let came = Arc::new(AtomicBool::new(false));
         let status = i32::from(crate::INTERRUPTED);
@@ -23,7 +23,7 @@ impl Interruption {
         Self(came)
     }
 
-    /// Whether it came.
+    /// Whether Ctrl-C was pressed.
     pub fn came(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }

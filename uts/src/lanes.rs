@@ -1,25 +1,23 @@
 //! Sixteen nodes at a time: SHA-1 with one message in each lane of a vector.
 //!
-//! Making a node is one compression of SHA-1, about 600 dependent operations that a scalar
-//! program cannot overlap. Sixteen nodes are independent; in vectors of 32-bit lanes, each
-//! operation is done for all of them at once:
+//! Making a node is one compression of SHA-1, about 600 dependent operations that a scalar program cannot overlap.
+//! Sixteen nodes are independent; with vectors of 32-bit lanes, each operation is executed for all of them at once:
 //!
-//! | kernel | needs | hashes a second on one core of a 2.5 GHz Cascade Lake |
+//! | kernel | needs | hashes per second on one core of a 2.5 GHz Cascade Lake |
 //! |---|---|---|
 //! | `plain` | nothing | 7.5 million |
 //! | `avx2` | AVX2 | 44 million |
-//! | `sha` | SSE4.1 and SHA-NI | (it has none) |
+//! | `sha` | SSE4.1 and SHA-NI | (not supported there) |
 //! | `avx512` | AVX-512F | 118 million |
 //!
 //! A node's message is 24 bytes, so that of the 16 words of its block ten are constants; the
 //! compiler folds them.
 //!
-//! `sha` is the processor's own instructions for SHA-1. Some processors have these, some AVX-512, some both:
-//! [`Kernel::fastest`] tries which kernel is.
+//! `sha` uses the processor's SHA-1 instructions. Some processors have these, some AVX-512, some both:
+//! [`Kernel::fastest`] determines the fastest kernel by trying.
 //!
-//! This is the one unsafe module of the crate: kernels may only be called where the processor has
-//! their instructions. A [`Kernel`] exists only where it does: [`Kernel::available`] makes the
-//! list by asking the processor, and nothing else makes one.
+//! This is the only unsafe module of the crate: a kernel may only be called if the processor has its instructions. A
+//! [`Kernel`] exists only if it does: [`Kernel::available`] is the only source of kernels, and asks the processor.
 
 #[cfg(target_arch = "x86_64")]
 mod x86_64;
@@ -32,21 +30,21 @@ use std::time::{Duration, Instant};
 /// Number of lanes.
 pub const LANES: usize = 16;
 
-/// Lanes are filled in groups of so many, the last of which may begin in the last lane.
+/// Lanes are filled in groups of this many, the last of which may begin in the last lane.
 pub const GROUP: usize = 8;
 
 /// One word for each lane, and room for the rest of a group.
 pub type LaneWords = [u32; LANES + GROUP];
 
-/// In [`Messages::least`]: it is compared with the random number subtracted from the largest there is.
+/// In [`Messages::least`]: compare with the random number subtracted from the largest possible one.
 pub const REVERSED: u32 = 1 << 31;
 
-/// What is hashed: for each lane, a parent's five words and a child's number; and which random numbers make a node that
-/// may have children.
+/// The input: for each lane, a parent's five words and a child's number; and the random numbers of nodes that may have
+/// children.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(32))]
 pub struct Messages {
-    /// The words of the parents, the first words of all first.
+    /// The words of the parents: the first words of all lanes, then the second ones, and so on.
     pub parent: [LaneWords; 5],
     /// The numbers of the children.
     pub index: LaneWords,
@@ -54,13 +52,13 @@ pub struct Messages {
     pub least: LaneWords,
 }
 
-/// What comes out: the children.
+/// The output: the children.
 #[derive(Clone, Debug, Default)]
 #[repr(C, align(64))]
 pub struct Digests {
-    /// Their words, the first words of all first.
+    /// Their words: the first words of all lanes, then the second ones, and so on.
     pub words: [[u32; LANES]; 5],
-    /// A bit for each that may have children itself ([`Messages::least`]).
+    /// A bit for each node that may have children itself ([`Messages::least`]).
     pub parents: u16,
 }
 
@@ -79,7 +77,7 @@ impl Digests {
     ///
     /// # Panics
     ///
-    /// If there is no such lane.
+    /// If the lane does not exist.
     #[inline]
     #[must_use]
     pub fn state(&self, lane: usize) -> State {
@@ -96,7 +94,7 @@ fn may_be_parent(word: u32, least: u32) -> bool {
     (word ^ reversed) & (RANDOM_VALUES - 1) >= least & (RANDOM_VALUES - 1)
 }
 
-/// A way to hash sixteen messages.
+/// An implementation that hashes sixteen messages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kernel(Variant);
 
@@ -112,7 +110,7 @@ enum Variant {
 }
 
 impl Kernel {
-    /// The kernels that this processor can run, those that need most first.
+    /// The kernels that this processor can run, the most demanding first.
     #[must_use]
     pub fn available() -> Vec<Self> {
         [
@@ -133,7 +131,7 @@ impl Kernel {
     /// The kernel that runs everywhere: the `sha1` crate, lane by lane.
     pub const PLAIN: Self = Self(Variant::Plain);
 
-    /// The fastest kernel of this processor, as all are tried, once in a process. Cost: less than a millisecond.
+    /// The fastest kernel of this processor, determined once per process by trying all. Cost: less than a millisecond.
     #[must_use]
     pub fn fastest() -> Self {
         static FASTEST: OnceLock<Kernel> = OnceLock::new();
@@ -143,7 +141,7 @@ impl Kernel {
         })
     }
 
-    /// How long it takes for some messages: the least of some tries, as others only make it longer.
+    /// Its time for several messages: the least of several tries, as disturbances only lengthen it.
     fn time(self) -> Duration {
         const TRIES: usize = 16;
         const TIMES: u32 = 8;
@@ -170,12 +168,12 @@ impl Kernel {
         }
     }
 
-    /// Hashes the messages in the first `used` lanes, `times` times over. What the other lanes
-    /// become is not specified.
+    /// Hashes the messages in the first `used` lanes, `times` times over. The contents of the other lanes are
+    /// unspecified.
     ///
     /// # Panics
     ///
-    /// If there are not so many lanes.
+    /// If `used` exceeds the number of lanes.
     #[inline]
     pub fn hash(self, messages: &Messages, used: usize, times: u32, digests: &mut Digests) {
         self.hash_once(messages, used, digests);

@@ -1,35 +1,35 @@
 //! Unbalanced Tree Search: a benchmark of dynamic load balancing.
 //!
 //! The task is to count the nodes of a tree that is not stored anywhere. A node is a SHA-1 digest;
-//! its children are the digests of it and their numbers; how many it has is drawn from its
-//! digest. So each subtree can be searched anywhere, but nobody knows its size beforehand, and
+//! its children are the digests of it and their numbers; the number of children is drawn from its
+//! digest. So each subtree can be searched anywhere, but its size is not known beforehand, and
 //! sizes differ by orders of magnitude: work must be moved while it is being done (S. Olivier et
 //! al., "UTS: An Unbalanced Tree Search Benchmark", LCPC 2006; J. Dinan et al., "Dynamic Load
 //! Balancing of Unbalanced Computations Using Message Passing", IPDPS 2007).
 //!
 //! | module | |
 //! |---|---|
-//! | [`tree`] | parameters of a tree; how many children a node has |
+//! | [`tree`] | parameters of a tree; the number of children of a node |
 //! | [`named`] | the trees with published sizes |
 //! | [`rng`] | the digests, one at a time |
 //! | [`lanes`] | the digests, sixteen at a time |
 //! | [`thresholds`] | the geometric distribution as tables |
 //! | [`frontier`] | the open nodes of a searcher: exploring, giving away |
 //! | [`sequential`] | the search by one thread |
-//! | [`plan`] | the algorithms, terminations and parameters there are |
+//! | [`plan`] | the available algorithms, terminations and parameters |
 //! | [`machine`] | what the algorithms that send messages have in common |
 //! | [`searcher`] | work stealing: who asks whom for work |
 //! | [`sharing`] | work sharing with a manager |
 //! | [`fixed`] | no sharing at all |
-//! | [`termination`] | when the search has ended |
-//! | [`budget`] | a limit of nodes, after which ranks stop |
+//! | [`termination`] | detecting the end of the search |
+//! | [`budget`] | a limit on the number of nodes, after which ranks stop |
 //! | [`steal_stack`] | chunks that others can take one-sidedly |
-//! | [`shared_2006`], [`hierarchical`] | the algorithms on these |
-//! | [`parallel`] | the search by many ranks: messages, and which algorithm |
+//! | [`shared_2006`], [`hierarchical`] | the algorithms that use them |
+//! | [`parallel`] | the search by many ranks: messages, and choice of the algorithm |
 //! | [`simulation`] | the search on a simulated clock and network |
-//! | [`costs`] | what the parts of a search cost here |
-//! | [`estimate`] | how many nodes trees have that are too large to be searched here |
-//! | [`statistics`] | what was found, and who did it |
+//! | [`costs`] | the cost of the parts of a search on this machine |
+//! | [`estimate`] | node counts of trees that are too large to be searched here |
+//! | [`statistics`] | the result, and each rank's part in it |
 //!
 //! ```
 //! use uts::{lanes::Kernel, parallel, plan::Plan, statistics, tree::*};

@@ -10,7 +10,7 @@ mod report;
 mod simulate;
 mod uts_text;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use experiment::ExperimentError;
 use interruption::Interruption;
 use mpi::traits::*;
@@ -35,13 +35,14 @@ use uts::{
     tree::Tree,
 };
 use uts_text::UtsText;
+use vrt_cli::Machine;
 
-/// Hashes of a sequential search between two looks for an interruption, at most: some hundredths of a second.
+/// The most hashes of a sequential search between two checks for an interruption: a few hundredths of a second.
 const MOST_HASHES: u64 = 1 << 22;
 
 /// Exit status when a tree has the wrong size.
 const WRONG: u8 = 1;
-/// Exit status when the command line makes no sense.
+/// Exit status when the command line is invalid.
 const USAGE: u8 = 2;
 /// Exit status of a search that stopped at its limit.
 const LIMITED: u8 = 3;
@@ -49,6 +50,9 @@ const LIMITED: u8 = 3;
 const INTERRUPTED: u8 = 130;
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(Options::command);
+    // Before the search uses it.
+    Machine::at_start();
     let options = Options::parse();
     match &options.command {
         Some(Command::Experiment(options)) => {
@@ -84,7 +88,7 @@ fn main() -> ExitCode {
     status
 }
 
-/// Says what went wrong, if something did.
+/// Prints the error, if there was one.
 fn ended<E: std::fmt::Display>(result: Result<(), E>, usage: bool) -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
@@ -95,7 +99,7 @@ fn ended<E: std::fmt::Display>(result: Result<(), E>, usage: bool) -> ExitCode {
     }
 }
 
-/// What is to be done.
+/// The search to be done.
 #[derive(Clone)]
 struct Job {
     options: Options,
@@ -167,7 +171,7 @@ impl Job {
         self.report(self.how(ranks.len(), pes), &ranks, pes, seconds, false)
     }
 
-    /// How the tree is searched, in a line.
+    /// Describes the search in a line.
     fn how(&self, ranks: usize, pes: u32) -> String {
         let Plan { algorithm, termination, sharing, limit } = self.plan;
         let mut how = format!("{ranks} ranks, {pes} PEs");
@@ -191,7 +195,7 @@ impl Job {
         how
     }
 
-    /// Says what was found until the job was interrupted.
+    /// Prints what was found before the interruption.
     fn report_interrupted(&self, seconds: f64) {
         let vrt = &self.options.vrt;
         // The number of ranks is not negative, and fits.
@@ -214,6 +218,7 @@ impl Job {
         let heading = vec![
             format!("tree {}", self.tree.parameters()),
             format!("{how}, kernel {}", self.kernel.name()),
+            format!("machine {}", Machine::at_start()),
         ];
         let report = Report { heading, ranks, pes, seconds, published, verbose, interrupted };
         let (verdict, outcome) = report.verdict();
@@ -255,7 +260,7 @@ impl Job {
     }
 }
 
-/// A line on the terminal that is written anew a few times a second.
+/// A line on the terminal that is updated a few times a second.
 struct Progress {
     shown: Option<Shown>,
 }

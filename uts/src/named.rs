@@ -1,15 +1,15 @@
-//! The trees that everybody measures, with the sizes that were published for them.
+//! The standard trees, with their published sizes.
 //!
 //! From the sample trees of the benchmark's distribution. Sizes were found by other programs than
-//! this one, so that reproducing them checks a whole search: a node lost, doubled or made
-//! wrongly changes them.
+//! this one, so reproducing them checks a whole search: a lost, duplicated or wrong node changes
+//! them.
 
 use crate::tree::{Kind, Parameters, Shape};
 
 /// A tree with a name.
 #[derive(Clone, Copy, Debug)]
 pub struct Named {
-    /// The name by which the distribution calls it.
+    /// Its name in the distribution.
     pub name: &'static str,
     /// The tree.
     pub parameters: Parameters,
@@ -20,7 +20,7 @@ pub struct Named {
 /// What was published about a tree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Published {
-    /// Number of nodes, with the root.
+    /// Number of nodes, including the root.
     pub nodes: u64,
     /// Depth of the deepest node; the root's is 0.
     pub depth: Option<u64>,
@@ -28,20 +28,20 @@ pub struct Published {
     pub leaves: Option<u64>,
 }
 
-/// The named tree, whatever the case of the letters.
+/// The tree with this name, whatever its case.
 #[must_use]
 pub fn find(name: &str) -> Option<&'static Named> {
     NAMED.iter().find(|tree| tree.name.eq_ignore_ascii_case(name))
 }
 
-/// What was published for these parameters, if they are a named tree's. Granularity does not
-/// matter: it does not change a tree.
+/// The published size for these parameters, if they are those of a named tree. Granularity is
+/// ignored: it does not change a tree.
 #[must_use]
 pub fn published(parameters: &Parameters) -> Option<Published> {
     NAMED.iter().find(|tree| same_tree(&tree.parameters, parameters)).map(|tree| tree.published)
 }
 
-/// Whether two sets of parameters mean the same tree, whatever else they say.
+/// Whether two sets of parameters describe the same tree, whatever their other values.
 fn same_tree(a: &Parameters, b: &Parameters) -> bool {
     let binomial = (a.probability, a.children) == (b.probability, b.children);
     let geometric = (a.shape, a.depth) == (b.shape, b.depth);

@@ -1,4 +1,4 @@
-//! The command line, and what it asks for.
+//! The command line, and what it requests.
 
 use crate::{
     costs_command::CostsOptions, experiment::ExperimentOptions, simulate::SimulateOptions,
@@ -23,7 +23,7 @@ use uts::{
 #[command(name = "uts", version, group = ArgGroup::new("explicit").multiple(true),
           args_conflicts_with_subcommands = true)]
 pub struct Options {
-    /// What else there is to do.
+    /// The subcommand, if any.
     #[command(subcommand)]
     pub command: Option<Command>,
 
@@ -62,7 +62,7 @@ pub struct Options {
     )]
     probability: Option<f64>,
 
-    /// Number m of children that such a node has [default: 4]
+    /// Number m of children of a node that has some [default: 4]
     #[arg(short = 'm', long, value_name = "NUMBER", group = "explicit")]
     children: Option<u32>,
 
@@ -76,13 +76,12 @@ pub struct Options {
     )]
     shift: Option<f64>,
 
-    /// Stop after about so many nodes, looked at by all ranks together: what was found until then is
-    /// printed, marked PARTIAL, and the exit status is 3. Trees that may have no end (q m is 1 or more) need
-    /// a limit
-    #[arg(long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Stop after about this many nodes, looked at by all ranks together: the partial result is printed, marked
+    /// PARTIAL, and the exit status is 3. Trees that may be infinite (q m is 1 or more) need a limit
+    #[arg(long, value_name = "NODES", value_parser = vrt_cli::positive::<u64>)]
     limit: Option<u64>,
 
-    /// How often each node is computed anew: more work, the same tree
+    /// How often each node is recomputed: more work, the same tree
     #[arg(short, long, value_name = "TIMES", default_value_t = 1)]
     granularity: u32,
 
@@ -91,13 +90,12 @@ pub struct Options {
           hide_default_value = true, long_help = ALGORITHMS)]
     pub algorithm: Algorithm,
 
-    /// How ranks know the end: dijkstra-scholten, token, counting or quiescence [default: the
-    /// algorithm's own]
+    /// How ranks detect the end: dijkstra-scholten, token, counting or quiescence [default: the algorithm's own]
     #[arg(long, value_name = "NAME", value_parser = termination)]
     termination: Option<Termination>,
 
-    /// Whom a rank without work asks: lifelines, round-robin, random or last (the one that gave work
-    /// last); for steal
+    /// Which ranks a rank without work asks: lifelines, round-robin, random or last (the one that gave work last); for
+    /// steal
     #[arg(long, value_name = "NAME", value_parser = victims)]
     victims: Option<Victims>,
 
@@ -105,29 +103,28 @@ pub struct Options {
     #[arg(long, value_name = "NAME", value_parser = amount)]
     amount: Option<Amount>,
 
-    /// Nodes that a rank keeps, and gives away, at least [default: 32 for steal, 24 for
-    /// hierarchical, else 20]
-    #[arg(short, long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..))]
+    /// Least number of nodes that a rank keeps, and gives away [default: 32 for steal, 24 for hierarchical, else 20]
+    #[arg(short, long, value_name = "NODES", value_parser = vrt_cli::positive::<u64>)]
     chunk: Option<u64>,
 
-    /// Nodes that a rank searches between two looks for messages, or two releases of work; `adaptive`
-    /// for steal and steal-2007: few after a message, then more [default: 2048 for steal and share,
-    /// 1024 for hierarchical and shared-2006, 512 for steal-2007]
+    /// Nodes that a rank searches between two polls, or two releases of work; `adaptive` for steal and steal-2007: few
+    /// after a message, then more [default: 2048 for steal and share, 1024 for hierarchical and shared-2006, 512 for
+    /// steal-2007]
     #[arg(short = 'i', long, visible_alias = "release-interval", value_name = "NODES",
           value_parser = interval)]
     poll_interval: Option<Interval>,
 
-    /// Random ranks that a rank without work asks before it waits for its lifelines
+    /// Number of random ranks that a rank without work asks before it waits for its lifelines
     #[arg(long, value_name = "NUMBER", default_value_t = Sharing::default().tries)]
     tries: u32,
 
-    /// When a rank without work asks for some, if there are more ranks than PEs: when-idle, that is
-    /// when its PE has nothing else to do, as before that it would gain nothing, and keep others from
-    /// their work; or at-once, as if each rank had a processor
+    /// When a rank without work asks for some, if there are more ranks than PEs: when-idle, that is when its PE has
+    /// nothing else to do, as earlier requests would gain nothing and disturb other ranks; or at-once, as if each rank
+    /// had a processor
     #[arg(long, value_name = "WHEN", value_parser = asks)]
     ask: Option<Asks>,
 
-    /// How to compute nodes: auto (the fastest here), or plain, avx2, avx512
+    /// How to compute nodes: auto (the fastest on this machine), or plain, avx2, avx512
     #[arg(long, value_name = "NAME", default_value = "auto")]
     kernel: String,
 
@@ -139,13 +136,13 @@ pub struct Options {
     #[arg(short, long)]
     pub verbose: bool,
 
-    /// Print what the benchmark's own program prints with -v LEVEL: 0 its statistics line, 1 tree and
-    /// rate, 2 sums of all ranks, 3 each rank
+    /// Print the same text as the benchmark's own program with -v LEVEL: 0 its statistics line, 1 tree and rate, 2 sums
+    /// over all ranks, 3 each rank
     #[arg(long, value_name = "LEVEL", value_parser = clap::value_parser!(u8).range(0..=3))]
     pub uts_text: Option<u8>,
 
-    /// Print what each rank did as a CSV table, and nothing else (a wrong tree is told by the exit
-    /// status, and on the standard error)
+    /// Print what each rank did as a CSV table, and nothing else (a wrong tree is reported by the exit status, and on
+    /// standard error)
     #[arg(long, conflicts_with_all = ["verbose", "uts_text"])]
     pub csv: bool,
 
@@ -158,32 +155,32 @@ pub struct Options {
     pub vrt: mpi::Config,
 }
 
-/// What the program does beside a search.
+/// The subcommands.
 #[derive(Subcommand, Clone, Debug)]
 pub enum Command {
     /// Runs experiments of the papers; writes a CSV table and an SVG figure of each, and report.md
     Experiment(ExperimentOptions),
     /// Simulates searches by many processes, on a simulated clock and network
     Simulate(SimulateOptions),
-    /// Measures what the parts of a search cost here: polls, messages, steals
+    /// Measures the cost of the parts of a search on this machine: polls, messages, steals
     Costs(CostsOptions),
 }
 
-/// Why there is nothing to run.
+/// Why the options are invalid.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum OptionsError {
     /// No tree has this name.
     #[error("no tree `{name}`; trees: {known}")]
     UnknownTree {
-        /// The name that was given.
+        /// The given name.
         name: String,
-        /// The names that there are.
+        /// The existing names.
         known: String,
     },
-    /// The parameters make no tree.
+    /// The parameters are invalid.
     #[error(transparent)]
     Parameters(#[from] ParameterError),
-    /// Nobody knows whether the tree has an end.
+    /// The tree may be infinite.
     #[error(
         "q is {probability} and m is {children}: q m is 1 or more, so the tree may have no end; allowed are \
          smaller ones, or --limit NODES: then the search stops after about so many nodes"
@@ -197,15 +194,15 @@ pub enum OptionsError {
     /// No kernel has this name, or the processor lacks its instructions.
     #[error("no kernel `{name}` on this processor; kernels: auto, {known}")]
     UnknownKernel {
-        /// The name that was given.
+        /// The given name.
         name: String,
-        /// The names that there are here.
+        /// The names that are available here.
         known: String,
     },
-    /// There is no such search.
+    /// The search does not exist.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A parameter of another algorithm.
+    /// A parameter belongs to another algorithm.
     #[error("--{flag} with algorithm {algorithm}: allowed with steal only")]
     OnlySteal {
         /// The parameter.
@@ -213,7 +210,7 @@ pub enum OptionsError {
         /// The algorithm.
         algorithm: &'static str,
     },
-    /// The interval cannot adapt.
+    /// The interval of this algorithm cannot adapt.
     #[error("--poll-interval adaptive with algorithm {algorithm}: allowed are numbers of nodes")]
     Adaptive {
         /// The algorithm.
@@ -222,11 +219,11 @@ pub enum OptionsError {
 }
 
 impl Options {
-    /// The tree that is asked for.
+    /// The requested tree.
     ///
     /// # Errors
     ///
-    /// If its name is unknown, or its parameters make no tree, or one that may have no end.
+    /// If its name is unknown, its parameters are invalid, or it may be infinite.
     pub fn tree(&self) -> Result<Tree, OptionsError> {
         let default = Parameters::DEFAULT;
         let parameters = match &self.tree {
@@ -260,11 +257,11 @@ impl Options {
         Ok(tree)
     }
 
-    /// The kernel that is asked for.
+    /// The requested kernel.
     ///
     /// # Errors
     ///
-    /// If it is unknown or cannot run here.
+    /// If it is unknown or not supported by this processor.
     pub fn kernel(&self) -> Result<Kernel, OptionsError> {
         let kernels = Kernel::available();
         if self.kernel == "auto" {
@@ -276,11 +273,11 @@ impl Options {
         })
     }
 
-    /// How the tree is to be searched.
+    /// The plan of the search.
     ///
     /// # Errors
     ///
-    /// If there is no such search.
+    /// If the search does not exist.
     pub fn plan(&self) -> Result<Plan, OptionsError> {
         let pes = self.vrt.pes() as usize;
         // In one thread any algorithm searches as well as another.

@@ -1,16 +1,15 @@
-//! The search by many ranks: of the algorithms that send messages, a [`Machine`] on each rank and the
-//! messages between them; the others are called from here.
+//! The search by many ranks: for the algorithms that send messages, a [`Machine`] on each rank and the messages between
+//! them; the other algorithms are called from here.
 //!
-//! The papers have one process on each processor. Of several ranks on a PE, one that has run out of work asks for
-//! some only when none of the others has any ([`mpi::when_idle`], [`Asks`]): until then it would gain nothing by it, and
-//! keep them from theirs.
+//! The papers have one process on each processor. If a PE has several ranks, one that has run out of work asks for some
+//! only when none of the others has any ([`mpi::when_idle`], [`Asks`]): earlier requests would gain nothing, and keep
+//! the others from their work.
 //!
-//! A rank with work looks for messages once in every poll interval; one without work blocks in a
-//! receive, and costs the others of its processor nothing. Messages without branches are short or
-//! empty and told apart by their tags. They are sent with blocking standard sends, which must not wait
-//! for the receiver, as no MPI makes so small a message wait. Branches can be many; while a rank
-//! sends them it goes on receiving, so that two ranks that send each other branches do not wait
-//! for each other.
+//! A rank with work polls for messages once in every poll interval; one without work blocks in a receive, and costs the
+//! other ranks of its processor nothing. Messages without branches are short or empty and distinguished by their tags.
+//! They are sent with blocking standard sends, which must not wait for the receiver; no MPI makes so small a message
+//! wait. Messages with branches can be long; while a rank sends them it continues to receive, so that two ranks that
+//! send each other branches do not wait for each other.
 
 use crate::{
     budget::Budget,
@@ -51,31 +50,31 @@ const TALLY: Tag = 12;
 const STOP: Tag = 13;
 const DRAINED: Tag = 14;
 
-/// So long a rank without work waits for its PE to have nothing else to do, before it looks at what others have written,
-/// or asks for work if another one awaits some of it. (If it never did, work might not reach a PE that is idle, as it is
-/// passed on from neighbour to neighbour.) Hardly ever there is anything, and each look takes time from those who work.
+/// How long a rank without work waits for its PE to be idle before it looks at what others have written, or asks for
+/// work on behalf of another rank. (Without this limit, work might not reach an idle PE, as it is passed on from
+/// neighbour to neighbour.) It hardly ever finds anything, and each look takes time from working ranks.
 pub(crate) const LONGEST: Duration = Duration::from_millis(40);
 
-/// What a rank has done so far, told to those who watch.
+/// What a rank has done so far, for observers.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress {
-    /// What it has counted.
+    /// Its counts.
     pub counts: Counts,
-    /// What it gave and took.
+    /// Its traffic.
     pub traffic: Traffic,
 }
 
-/// Searches the tree with all ranks of `world`; gives this rank's part of what was found.
+/// Searches the tree with all ranks of `world`; returns this rank's part of the result.
 ///
-/// All ranks must call this, with the same arguments but for `progress`, which is called once in
-/// every poll interval in which the rank has work. No other message may be in flight on `world`
-/// meanwhile. None of the search is afterwards. With a limit ([`Plan::limit`]) not all of the tree is
-/// searched; what was known and not searched is in [`Counts::left`].
+/// All ranks must call this, with the same arguments except `progress`, which is called once in every poll interval in
+/// which the rank has work. No other message may be in flight on `world` meanwhile; none of the search is in flight
+/// afterwards. With a limit ([`Plan::limit`]) not all of the tree is searched; nodes that were known and not searched
+/// are counted in [`Counts::left`].
 ///
 /// # Panics
 ///
-/// If the plan makes no search on so many ranks ([`Plan::check`]), or if a message arrives that is
-/// not of the search.
+/// If the plan is invalid for this many ranks ([`Plan::check`]), or if a message arrives that does not belong to the
+/// search.
 pub fn search(
     world: &SimpleCommunicator,
     tree: &Tree,
@@ -160,7 +159,7 @@ pub(crate) fn run(
     RankStatistics { counts, traffic, times: clock.stop() }
 }
 
-/// A sum over all ranks that is under way.
+/// A pending sum over all ranks.
 type Sums<'w> = Pin<Box<dyn Future<Output = [u64; 2]> + 'w>>;
 
 struct Party<'w, M> {
@@ -169,11 +168,11 @@ struct Party<'w, M> {
     sums: Option<Sums<'w>>,
 }
 
-/// For what a rank without work waits.
+/// What a rank without work waits for.
 enum Event {
     Message(Vec<u32>, Status),
     Sums([u64; 2]),
-    /// The PE is idle, or has not been for as long as is waited for that.
+    /// The PE is idle, or has not become idle within the time limit.
     Idle(bool),
 }
 
@@ -235,14 +234,14 @@ impl<M: Machine> Party<'_, M> {
         }
     }
 
-    /// Waits for a message and takes it in.
+    /// Waits for a message and processes it.
     fn receive(&mut self) {
         let (words, status) = self.world.any_process().receive_vec::<u32>();
         self.take_in(&words, status);
     }
 
-    /// Waits for a message, or for the sums over all ranks if those are under way or to be begun; or until the PE
-    /// has nothing else to do. Gives whether it is time to ask for work.
+    /// Waits for a message, or for the sums over all ranks if they are pending or about to begin; or until the PE has
+    /// nothing else to do. Returns whether it is time to ask for work.
     fn wait(&mut self, or_idleness: bool) -> bool {
         let world = self.world;
         if self.sums.is_none() {
@@ -261,7 +260,7 @@ impl<M: Machine> Party<'_, M> {
         }
         let source = world.any_process();
         let sums = &mut self.sums;
-        let mut message = std::pin::pin!(source.receive_vec_async::<u32>(None));
+        let mut message = std::pin::pin!(source.receive_vec_async::<u32>());
         let mut idleness = std::pin::pin!(mpi::timeout(LONGEST, mpi::when_idle()));
         let event = mpi::block_on(std::future::poll_fn(|context| {
             if let Poll::Ready((words, status)) = message.as_mut().poll(context) {

@@ -1,9 +1,8 @@
-//! What was found until a run was interrupted.
+//! The partial result of an interrupted run.
 //!
-//! When a job is interrupted, its PEs are ended at once. So each rank writes what it has done to its
-//! place in a file without a name a few times a second; the file is made before there are PEs, and
-//! the supervisor reads it afterwards. The ranks of a job on several machines do not share it: there
-//! is no partial result then.
+//! When a job is interrupted, its PEs are ended at once. So each rank writes its results to its place in an anonymous
+//! file a few times a second; the file is created before the PEs exist, and the supervisor reads it afterwards. The
+//! ranks of a job on several machines do not share the file: then there is no partial result.
 
 use std::{
     fs::File,
@@ -25,17 +24,17 @@ const BYTES: usize = 8 * RankStatistics::WORDS;
 pub struct Board(Option<Arc<File>>);
 
 impl Board {
-    /// A new one. Without a place for temporary files there is none, and no partial result.
+    /// A new one. If there is no place for temporary files, there is no file and no partial result.
     pub fn new() -> Self {
         Self(tempfile::tempfile().ok().map(Arc::new))
     }
 
-    /// A writer for a rank. It borrows: a rank with a clone of what was there before it could not move.
+    /// A writer for a rank. It borrows: a rank with a clone of something that existed before it could not move.
     pub fn note(&self, rank: usize) -> Note<'_> {
         Note { file: self.0.as_deref(), place: (rank * BYTES) as u64, last: None }
     }
 
-    /// What so many ranks have written; nothing if no rank has.
+    /// What this many ranks have written; `None` if no rank has.
     pub fn read(&self, ranks: usize) -> Option<Vec<RankStatistics>> {
         let file = self.0.as_ref()?;
         let mut any = false;
@@ -63,7 +62,7 @@ pub struct Note<'b> {
 }
 
 impl Note<'_> {
-    /// Writes what was done so far, if it is time.
+    /// Writes what was done so far, if it is time to.
     pub fn write(&mut self, Progress { counts, traffic }: Progress) {
         let Some(file) = self.file else { return };
         if self.last.is_some_and(|it| it.elapsed() < PERIOD) {

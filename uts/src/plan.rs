@@ -1,4 +1,4 @@
-//! Which search: the algorithm, how it knows the end, and when ranks share work.
+//! The plan of a search: its algorithm, how it detects the end, and when ranks share work.
 
 use crate::termination::Termination;
 use thiserror::Error;
@@ -16,12 +16,12 @@ pub enum Algorithm {
     Hierarchical,
     /// Steal stacks in shared memory, as in the paper of 2006 ([`crate::shared_2006`]).
     Shared2006,
-    /// The tree's top is dealt once; nothing is sent ([`crate::fixed`]).
+    /// The tree's top is distributed once; nothing is sent ([`crate::fixed`]).
     Static,
 }
 
 impl Algorithm {
-    /// All there are.
+    /// All algorithms.
     pub const ALL: [Self; 6] = [
         Self::Steal,
         Self::Share,
@@ -44,7 +44,7 @@ impl Algorithm {
         }
     }
 
-    /// How it can know the end, the default first.
+    /// How it can detect its end, the default first.
     #[must_use]
     pub fn terminations(self) -> &'static [Termination] {
         use Termination::{Counting, DijkstraScholten, Quiescence, Token};
@@ -56,7 +56,7 @@ impl Algorithm {
         }
     }
 
-    /// Why it cannot know it otherwise.
+    /// Why it cannot detect its end otherwise.
     fn why_not(self) -> &'static str {
         match self {
             Self::Steal | Self::Steal2007 => "it can",
@@ -71,7 +71,7 @@ impl Algorithm {
         }
     }
 
-    /// The parameters that it has if none are given.
+    /// Its default parameters.
     #[must_use]
     pub fn defaults(self) -> Sharing {
         let lifelines = Sharing::default();
@@ -93,21 +93,21 @@ impl Algorithm {
     }
 }
 
-/// Whom a rank without work asks.
+/// Which ranks a rank without work asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Victims {
-    /// One after the other.
+    /// One after another.
     RoundRobin,
-    /// Any.
+    /// Random ones.
     Random,
-    /// The one that gave work last, then one after the other.
+    /// The one that gave work last, then one after another.
     Last,
-    /// A few random ones; then it waits for neighbours that come to have work.
+    /// A few random ones; then it waits for neighbours that get work.
     Lifelines,
 }
 
 impl Victims {
-    /// All there are.
+    /// All values.
     pub const ALL: [Self; 4] = [Self::Lifelines, Self::RoundRobin, Self::Random, Self::Last];
 
     /// Its name on the command line.
@@ -127,12 +127,12 @@ impl Victims {
 pub enum Amount {
     /// The oldest chunk, if there are more than two.
     Chunk,
-    /// As much as is kept, if there are two chunks: what is there is dealt to all that ask.
+    /// If there are two chunks, as much as is kept: the work is dealt among all ranks that ask.
     Half,
 }
 
 impl Amount {
-    /// All there are.
+    /// All values.
     pub const ALL: [Self; 2] = [Self::Half, Self::Chunk];
 
     /// Its name on the command line.
@@ -145,13 +145,13 @@ impl Amount {
     }
 }
 
-/// Nodes that a rank looks at between two looks for messages.
+/// Nodes that a rank looks at between two polls.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Interval {
-    /// Always so many, 1 or more. Nodes are looked at sixteen at a time.
+    /// A fixed number, at least 1. Nodes are looked at sixteen at a time.
     Fixed(u64),
-    /// Few after a message, more with each look that found none. The growth and the limit are
-    /// those of the authors' program, times the sixteen nodes that are looked at together here.
+    /// Few after a message, more after each poll that found none. The growth and the limit are those of the authors'
+    /// program, times the sixteen nodes that are looked at together here.
     Adaptive,
 }
 
@@ -169,7 +169,7 @@ impl Interval {
         }
     }
 
-    /// The interval if it must not be longer than so many nodes.
+    /// The interval, limited to this many nodes.
     #[must_use]
     pub fn at_most(self, nodes: u64) -> Self {
         match self {
@@ -179,7 +179,7 @@ impl Interval {
         }
     }
 
-    /// The interval after one in which no message came.
+    /// The interval after one without messages.
     #[must_use]
     pub fn next(self, last: u64) -> u64 {
         match self {
@@ -201,15 +201,15 @@ impl std::fmt::Display for Interval {
 /// When a rank without work looks for some.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Asks {
-    /// At once, as a process does that has a processor for itself.
+    /// At once, like a process that has a processor for itself.
     AtOnce,
-    /// When its PE has nothing else to do. Then few ranks have work, so one that asks all the others
-    /// one after the other begins with the one that gave last.
+    /// When its PE has nothing else to do. Few ranks have work then, so a rank that asks all the others one after
+    /// another begins with the one that gave work last.
     WhenIdle,
 }
 
 impl Asks {
-    /// All there are.
+    /// All values.
     pub const ALL: [Self; 2] = [Self::WhenIdle, Self::AtOnce];
 
     /// Its name on the command line.
@@ -225,17 +225,17 @@ impl Asks {
 /// When and how ranks share work.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sharing {
-    /// Nodes in a chunk: what a rank keeps, and gives, at least; 1 or more.
+    /// Nodes in a chunk: the least number that a rank keeps and gives; at least 1.
     pub chunk: u64,
-    /// Nodes between two looks for messages, or between two releases.
+    /// Nodes between two polls, or between two releases.
     pub interval: Interval,
-    /// Random ranks that a rank without work asks before it waits.
+    /// Number of random ranks that a rank without work asks before it waits.
     pub tries: u32,
-    /// Whom a rank without work asks.
+    /// Which ranks a rank without work asks.
     pub victims: Victims,
     /// How much it gets.
     pub amount: Amount,
-    /// A rank with work answers only one request at each look.
+    /// A rank with work answers only one request per poll.
     pub one_at_a_look: bool,
     /// When a rank without work looks for some.
     pub asks: Asks,
@@ -255,17 +255,17 @@ impl Default for Sharing {
     }
 }
 
-/// All that ranks have to agree on.
+/// Everything that ranks must agree on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
     /// The algorithm.
     pub algorithm: Algorithm,
-    /// How it knows the end.
+    /// How it detects the end.
     pub termination: Termination,
     /// When ranks share work.
     pub sharing: Sharing,
-    /// All ranks stop after they have looked at about so many nodes together: at no fewer, if the tree has
-    /// so many, and at some intervals of each rank more. (Simulations go on.)
+    /// All ranks stop after they have looked at about this many nodes together: not at fewer, if the tree has as many,
+    /// and possibly a few intervals of each rank later. (Simulations continue.)
     pub limit: Option<u64>,
 }
 
@@ -275,10 +275,10 @@ impl Default for Plan {
     }
 }
 
-/// What makes no search.
+/// Why a plan is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PlanError {
-    /// The algorithm cannot know its end this way.
+    /// The algorithm cannot detect its end this way.
     #[error(
         "algorithm {algorithm} with termination {termination}: {why}; with {algorithm} there \
          {} {allowed}", if allowed.contains(',') { "are" } else { "is" }
@@ -286,24 +286,24 @@ pub enum PlanError {
     Termination {
         /// The algorithm.
         algorithm: &'static str,
-        /// The termination that was asked for.
+        /// The requested termination.
         termination: &'static str,
-        /// Why.
+        /// The reason.
         why: &'static str,
-        /// What it can do.
+        /// The allowed terminations.
         allowed: String,
     },
     /// There are too few ranks.
     #[error("algorithm share on 1 rank: allowed are 2 or more, one of which is the manager")]
     ManagerAlone,
-    /// A chunk does not fit where it has to.
+    /// A chunk does not fit.
     #[error(
         "chunk {0} with algorithm {1}: allowed is 1 to {MOST_IN_WINDOW}, so that windows hold it"
     )]
     Chunk(u64, &'static str),
 }
 
-/// Nodes in a chunk of the algorithms whose chunks lie in windows, at most.
+/// The most nodes in a chunk for algorithms whose chunks are in windows.
 pub const MOST_IN_WINDOW: u64 = 1024;
 
 impl Plan {
@@ -314,11 +314,11 @@ impl Plan {
         Self { algorithm, termination, sharing: algorithm.defaults(), limit: None }
     }
 
-    /// Checks that there is such a search on so many ranks.
+    /// Checks that the plan is valid for this many ranks.
     ///
     /// # Errors
     ///
-    /// If there is none, and why.
+    /// If it is invalid, with the reason.
     pub fn check(&self, ranks: usize) -> Result<(), PlanError> {
         let Self { algorithm, termination, sharing, .. } = *self;
         let allowed = algorithm.terminations();

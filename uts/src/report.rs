@@ -1,4 +1,4 @@
-//! What the program prints.
+//! The program's output.
 
 use std::fmt::Write as _;
 use uts::{
@@ -9,15 +9,15 @@ use uts::{
 /// The result of a run.
 #[derive(Clone, Debug)]
 pub struct Report<'a> {
-    /// What was searched and how, a line each.
+    /// What was searched and how, one item per line.
     pub heading: Vec<String>,
     /// What each rank did.
     pub ranks: &'a [RankStatistics],
-    /// Processing elements that the ranks were on.
+    /// Number of PEs.
     pub pes: u32,
     /// Seconds from the first node to the last.
     pub seconds: f64,
-    /// What was published of the tree.
+    /// The published size of the tree.
     pub published: Option<Published>,
     /// Whether to list every rank.
     pub verbose: bool,
@@ -25,21 +25,21 @@ pub struct Report<'a> {
     pub interrupted: bool,
 }
 
-/// What comes of a run.
+/// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// The tree is the published one, as far as is known.
+    /// The tree is the published one, as far as known.
     Right,
     /// It is not, or nodes were lost.
     Wrong,
-    /// The search stopped at its limit: nothing can be said of the tree.
+    /// The search stopped at its limit: the tree cannot be checked.
     Limited,
     /// It was interrupted.
     Interrupted,
 }
 
 impl Report<'_> {
-    /// The last line, and what it means.
+    /// The last line, and the outcome.
     pub fn verdict(&self) -> (String, Outcome) {
         let totals = Totals::new(self.ranks);
         let (nodes, left) = (totals.nodes, totals.left);
@@ -87,7 +87,7 @@ impl Report<'_> {
     }
 }
 
-/// A column of the tables: its name, and how to get and show its values.
+/// A column of the tables: its name, and how to obtain and show its values.
 struct Column {
     name: &'static str,
     value: fn(&RankStatistics) -> f64,
@@ -107,7 +107,7 @@ const COLUMNS: [Column; 10] = [
     Column { name: "seconds idle", value: |it| it.times.seconds[3], decimals: 3 },
 ];
 
-/// Least, mean and most of every column.
+/// Least, mean and greatest value of every column.
 fn summary(ranks: &[RankStatistics]) -> String {
     let mut text = format!("{:<18}{:>15}{:>15}{:>15}", "per rank", "min", "mean", "max");
     for Column { name, value, decimals } in COLUMNS {
@@ -153,7 +153,7 @@ mod tests {
         RankStatistics { counts, ..RankStatistics::default() }
     }
 
-    /// Text and verdict of such a report, and what it means.
+    /// The text, verdict and outcome of a report.
     fn print(report: Report<'_>) -> (String, Outcome) {
         let (verdict, outcome) = report.verdict();
         (report.print() + &verdict, outcome)

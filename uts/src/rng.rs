@@ -3,10 +3,10 @@
 //! A node of the tree *is* a SHA-1 digest. The root's is that of 16 zero bytes and the seed; child
 //! `i` of a node has the digest of the node's 20 bytes and `i`, numbers being big-endian `u32`s
 //! (Olivier et al., "UTS: An Unbalanced Tree Search Benchmark", LCPC 2006). So each node can be
-//! made from its parent alone, anywhere, and has the same descendants wherever it is made.
+//! made from its parent alone, on any machine, and always has the same descendants.
 //!
 //! This is the plain path, one node at a time through the `sha1` crate: the only one on machines
-//! without wide vector units, and what the kernels of [`crate::lanes`] are tested against.
+//! without wide vector units, and the reference for the kernels of [`crate::lanes`].
 
 use sha1::{Digest, Sha1, block_api::compress};
 
@@ -17,7 +17,7 @@ pub(crate) const INITIAL: [u32; 5] =
 /// Bytes that are hashed to make a child.
 const MESSAGE_BYTES: u64 = 24;
 
-/// The random number of a node, 0 <= number < 2^31, has this many possible values.
+/// Number of possible values of a node's random number, 0 <= number < 2^31.
 pub const RANDOM_VALUES: u32 = 1 << 31;
 
 /// The random state of a node: its digest, as five big-endian words.
@@ -40,8 +40,8 @@ impl State {
 
     /// Child number `index` of this node.
     ///
-    /// The message is shorter than a block of SHA-1, so that its padded form can be written down
-    /// at once: this is `Sha1::digest` without its buffering.
+    /// The message is shorter than a block of SHA-1, so its padded form is written directly: this
+    /// is `Sha1::digest` without buffering.
     #[must_use]
     pub fn child(&self, index: u32) -> Self {
         let mut block = [0; 64];

@@ -2,40 +2,37 @@
 //!
 //! # Finding work
 //!
-//! Thieves must not keep others from working: many ranks may share a processor, and then every
-//! message to a rank without work costs time that a rank with work would have had. So a rank
-//! without work does not go on asking, if [`Victims`] are `Lifelines`, as is the default. It asks a
-//! few random ranks (*tries*), one after the other;
-//! then it leaves its name with its neighbours in a hypercube (*lifelines*) and waits. A name
-//! that was left stands until it is served: whoever has it and comes to have work to spare gives
-//! some away (Saraswat et al., "Lifeline-based global load balancing", PPoPP 2011). The hypercube
-//! is connected; so while any rank has work to spare, work reaches every rank. At first all
-//! names but rank 0's are left already, without a message.
+//! Thieves must not keep others from working: many ranks may share a processor, and then every message to a rank
+//! without work costs time that a rank with work would have had. So with the default [`Victims`], `Lifelines`, a rank
+//! without work does not ask forever. It asks a few random ranks (*tries*), one after another; then it leaves its name
+//! with its neighbours in a hypercube (*lifelines*) and waits. A name stays until it is served: a rank that holds a
+//! name and gets work to spare gives some away (Saraswat et al., "Lifeline-based global load balancing", PPoPP 2011).
+//! The hypercube is connected; so while any rank has work to spare, work reaches every rank. Initially, all names
+//! except rank 0's are left already, without a message.
 //!
-//! The other victims are those of the papers: a thief is *persistent*, it asks one rank after
-//! another until the end. `steal-2007` is that: round robin, one chunk, one request served at a look
-//! (J. Dinan et al., IPDPS 2007, section 3.2).
+//! The other victims are those of the papers: a thief is *persistent*; it asks one rank after another until the end.
+//! `steal-2007` works that way: round robin, one chunk, one request served per poll (J. Dinan et al., IPDPS 2007,
+//! section 3.2).
 //!
-//! # What is sent
+//! # Messages
 //!
-//! | message | means | answer |
+//! | message | meaning | answer |
 //! |---|---|---|
-//! | try | have you work to spare? | work or refusal |
+//! | try | do you have work to spare? | work or refusal |
 //! | refusal | no | |
 //! | lifeline | remember that I have no work | note |
 //! | note | I do | |
 //! | work | the answer to a try: branches | |
 //! | gift | to a remembered rank: branches | |
 //!
-//! # Knowing the end
+//! # Termination
 //!
-//! A rank with lifelines is passive when it has no open nodes and the answers to all its tries and
-//! lifelines; it asks again only after it has got work. So when a detector of
-//! [`crate::termination`] finds that no rank had work or will have some, nothing is on its way
-//! either, and rank 0 says that it is the end. A persistent thief is passive when it has no open
-//! nodes: when there is no work, it is stopped first ([`crate::termination::Drain`]), unless the
-//! detector has a fence of its own. Either way no message of the search is in flight at the end, and
-//! nothing has to be fenced off from what the program does next.
+//! A rank with lifelines is passive when it has no open nodes and has received the answers to all its tries and
+//! lifelines; it asks again only after it has got work. So when a detector of [`crate::termination`] finds that no rank
+//! had work or will have some, nothing is in flight either, and rank 0 announces the end. A persistent thief is passive
+//! when it has no open nodes: when there is no work, it is stopped first ([`crate::termination::Drain`]), unless the
+//! detector has its own fence. Either way, no message of the search is in flight at the end, and the program's later
+//! messages need no protection from it.
 
 use crate::{
     frontier::{Branch, Counts, OpenNodes},
@@ -56,14 +53,14 @@ pub struct Searcher<N> {
 
     /// Ranks whose tries have not been answered.
     trying: VecDeque<usize>,
-    /// Ranks that have left their names here, the one that has waited longest first.
+    /// Ranks that have left their names here, the longest-waiting first.
     remembered: VecDeque<usize>,
-    /// How many of them have asked to be; the others were there from the beginning, and are served first.
+    /// How many of them have asked for it; the others were here from the beginning, and are served first.
     came: usize,
 
     lifelines: Vec<Lifeline>,
     tries_left: u32,
-    /// Tries and lifelines sent, less their answers.
+    /// Tries and lifelines sent, minus their answers.
     unanswered: usize,
     /// The rank that was asked last, and the one that gave work last.
     asked: usize,
@@ -72,7 +69,7 @@ pub struct Searcher<N> {
     drain: Drain,
     everybody_knows: bool,
     random: u64,
-    /// Nodes until the next look for messages.
+    /// Nodes until the next poll.
     interval: u64,
     ended: bool,
     outbox: Outbox,
@@ -86,8 +83,7 @@ struct Lifeline {
 }
 
 impl<N: OpenNodes> Searcher<N> {
-    /// The part of `rank`, which has no nodes yet, in a search by `ranks` ranks. Rank 0 looks at the
-    /// root.
+    /// The part of `rank`, which has no nodes yet, in a search by `ranks` ranks. Rank 0 looks at the root.
     #[must_use]
     pub fn new(
         mut frontier: N,
@@ -131,7 +127,7 @@ impl<N: OpenNodes> Searcher<N> {
         }
     }
 
-    /// Whether it goes on asking until the end.
+    /// Whether it asks until the end.
     fn is_persistent(&self) -> bool {
         self.sharing.victims != Victims::Lifelines
     }
@@ -156,8 +152,7 @@ impl<N: OpenNodes> Searcher<N> {
         self.detector.got(from, &mut self.outbox);
     }
 
-    /// Gives what can be spared to those who ask now, then to those who were remembered; refuses
-    /// the rest of those who ask now.
+    /// Gives what can be spared to the ranks that ask now, then to remembered ones; refuses the remaining requests.
     fn share(&mut self) {
         let given = match self.sharing.amount {
             Amount::Half => self.deal(),
@@ -231,7 +226,7 @@ impl<N: OpenNodes> Searcher<N> {
         }
     }
 
-    /// Any rank but this one.
+    /// Any rank except this one.
     fn next_victim(&mut self) -> usize {
         let following = |rank: usize| match (rank + 1) % self.ranks {
             next if next == self.rank => (next + 1) % self.ranks,
@@ -252,7 +247,7 @@ impl<N: OpenNodes> Searcher<N> {
         }
     }
 
-    /// Takes the next step to know the end, if there is one.
+    /// Takes the next step to detect the end, if there is one.
     fn look_for_end(&mut self) {
         let persistent = self.is_persistent();
         if persistent || self.unanswered == 0 {
@@ -400,11 +395,9 @@ impl<N: OpenNodes> Machine for Searcher<N> {
     }
 }
 
-/// The neighbours of a rank in a hypercube, of which a last part may be missing: numbers that
-/// differ from the rank's in one bit.
+/// The neighbours of a rank in a hypercube that may lack its last part: numbers that differ from the rank's in one bit.
 ///
-/// Connected for any number of ranks: clearing a rank's bits one by one leads to rank 0 over
-/// smaller numbers only.
+/// Connected for any number of ranks: clearing a rank's bits one by one leads to rank 0 through smaller numbers only.
 fn neighbours(rank: usize, ranks: usize) -> Vec<usize> {
     (0..usize::BITS).map(|bit| rank ^ (1 << bit)).filter(|&it| it < ranks).collect()
 }

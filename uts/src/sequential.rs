@@ -1,4 +1,4 @@
-//! The search by one thread, without ranks: what parallel searches are compared with.
+//! The search by one thread, without ranks: the reference for parallel searches.
 
 use crate::{
     frontier::{Counts, Frontier, OpenNodes},
@@ -7,8 +7,8 @@ use crate::{
 };
 use std::ops::ControlFlow;
 
-/// Searches the tree; calls `progress` after about every `interval` nodes, and stops when that says so: then
-/// open nodes are given up ([`Counts::left`]).
+/// Searches the tree; calls `progress` after about every `interval` nodes, and stops when that requests it: then open
+/// nodes are abandoned ([`Counts::left`]).
 pub fn search(
     tree: &Tree,
     kernel: Kernel,
@@ -31,7 +31,7 @@ mod tests {
     use super::*;
     use crate::tree::{Kind, Parameters, Shape};
 
-    /// Small trees whose sizes two other programs agree on: nodes, depth, leaves.
+    /// Small trees on whose sizes two other programs agree: nodes, depth, leaves.
     #[test]
     fn small_trees_have_their_known_sizes() {
         let default = Parameters::default;

@@ -1,19 +1,17 @@
 //! The shared-memory algorithm of S. Olivier et al., "UTS: An Unbalanced Tree Search Benchmark"
 //! (LCPC 2006), section 3, on windows.
 //!
-//! A rank with more than two chunks releases one to its [`StealStack`], at most one in each
-//! interval. One without nodes acquires what it has released; if that is gone, it probes the others in
-//! a pseudo-random order, and steals the oldest chunk of the first that has one. If none has, it goes
-//! to a *cancellable barrier*: when all ranks are there, the search is over; a rank that releases a
-//! chunk lets one out again.
+//! A rank with more than two chunks releases one to its [`StealStack`], at most one in each interval. One without nodes
+//! acquires what it has released; if nothing is left, it probes the others in a pseudo-random order, and steals the
+//! oldest chunk of the first that has one. If none has, it goes to a *cancellable barrier*: when all ranks are there,
+//! the search has ended; a rank that releases a chunk lets one out again.
 //!
 //! # The barrier
 //!
-//! Rank 0 has its words. Ranks add themselves to the count before they wait, and take themselves off
-//! before they search again, so that it is never too high for a rank that has work or steals it. A
-//! rank goes to the barrier with nothing in its frontier and its stack: so when the count is the number
-//! of ranks, there is no work. A rank that is let out by a cancellation finds out by the same
-//! compare-and-swap that takes it off whether that was the case: then it stays.
+//! Rank 0 owns its words. Ranks add themselves to the count before they wait, and remove themselves before they search
+//! again, so that the count never includes a rank that has work or steals. A rank goes to the barrier with nothing in
+//! its frontier and its stack: so when the count is the number of ranks, there is no work. A rank that a cancellation
+//! lets out removes itself by a compare-and-swap, which also tells whether the count was complete: then it stays.
 
 use crate::{
     budget::Budget,
@@ -35,12 +33,12 @@ use mpi::{
 const COUNT: usize = FREE;
 /// 1 if one of them may leave.
 const CANCELLED: usize = FREE + 1;
-/// 1 when the search is over.
+/// 1 when the search has ended.
 const DONE: usize = FREE + 2;
-/// The rank that has these words.
+/// The rank that owns these words.
 const ROOT: Rank = 0;
 
-/// Searches the tree with all ranks; gives this rank's part.
+/// Searches the tree with all ranks; returns this rank's part.
 pub(crate) fn search(
     world: &SimpleCommunicator,
     tree: &Tree,
@@ -106,7 +104,8 @@ pub(crate) fn search(
     RankStatistics { counts: frontier.counts(), traffic, times: clock.stop() }
 }
 
-/// Looks at all other ranks once, from some rank on; steals from the first that has a chunk.
+/// Looks at all other ranks once, beginning with a given one; steals from the first that has a
+/// chunk.
 fn probe(
     stack: &StealStack,
     rank: Rank,
@@ -125,7 +124,7 @@ fn probe(
     None
 }
 
-/// Waits until work was released or there is none; gives whether the search is over.
+/// Waits until work was released or there is none; returns whether the search has ended.
 fn wait_at_barrier(stack: &StealStack, ranks: u32, asks: Asks) -> bool {
     if stack.increment(ROOT, COUNT) == ranks {
         stack.write(ROOT, DONE, 1);

@@ -1,13 +1,12 @@
 //! Work sharing with a manager (J. Dinan et al., IPDPS 2007, section 3.1), as a [`Machine`].
 //!
-//! The last rank is the manager and searches nothing: it has the common queue of chunks. A worker
-//! that has more than two chunks releases its oldest one, at most one in each release interval; a
-//! worker without work asks for a chunk and waits until it gets one. When all workers wait and the
-//! queue is empty, the search is over.
+//! The last rank is the manager and searches nothing: it holds the common queue of chunks. A worker that has more than
+//! two chunks releases its oldest one, at most one in each release interval; a worker without work asks for a chunk and
+//! waits until it gets one. When all workers wait and the queue is empty, the search has ended.
 //!
-//! A request can overtake the release before it, and the manager would believe too early that all is
-//! done. So a worker numbers its messages and a request says its number; the manager counts what came
-//! of each worker, and knows of what is missing.
+//! A request can overtake the preceding release, and the manager would detect the end too early. So a worker numbers
+//! its messages and a request contains its number; the manager counts the messages received from each worker, and
+//! notices missing ones.
 
 use crate::{
     frontier::{Branch, Counts, OpenNodes},
@@ -31,30 +30,30 @@ pub struct Sharer<N> {
 enum Role {
     Worker {
         manager: usize,
-        /// Messages that it has sent to the manager.
+        /// Number of messages that it has sent to the manager.
         sent: u64,
         waiting: bool,
-        /// It has searched since it released a chunk.
+        /// It has searched since it last released a chunk.
         may_release: bool,
     },
     Manager {
-        /// Chunks, the newest last: it is given first.
+        /// Chunks, the newest last, which is given first.
         queue: Vec<Vec<Branch>>,
         workers: Vec<Worker>,
     },
 }
 
-/// What the manager knows of a worker.
+/// The manager's state of a worker.
 #[derive(Clone, Copy, Debug, Default)]
 struct Worker {
-    /// Messages that came.
+    /// Number of messages received.
     received: u64,
     /// The number of its request, if it waits.
     waits: Option<u64>,
 }
 
 impl<N: OpenNodes> Sharer<N> {
-    /// The part of `rank`, which has no nodes yet, in a search by `ranks` ranks, 2 or more. Rank 0
+    /// The part of `rank`, which has no nodes yet, in a search by `ranks` ranks, at least 2. Rank 0
     /// looks at the root.
     #[must_use]
     pub fn new(mut frontier: N, rank: usize, ranks: usize, sharing: Sharing) -> Self {

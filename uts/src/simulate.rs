@@ -1,4 +1,4 @@
-//! `uts simulate`: the scaling of an algorithm on processes that there are not.
+//! `uts simulate`: the scaling of an algorithm on simulated processes.
 
 mod calibration;
 
@@ -24,8 +24,7 @@ use uts::{
     tree::{ParameterError, Tree},
 };
 
-/// Simulates searches by many processes, on a simulated clock and network: trees as they are, or by their
-/// law.
+/// Simulates searches by many processes, on a simulated clock and network: of real trees, or by their law.
 #[derive(Args, Clone, Debug)]
 pub struct SimulateOptions {
     /// Numbers of processes, separated by commas
@@ -37,8 +36,8 @@ pub struct SimulateOptions {
     #[arg(long, value_name = "NAME", default_value = "T1")]
     tree: String,
 
-    /// Take how many nodes there are from the tree's law, and search none: for the largest trees, binomial
-    /// ones and geometric ones of fixed shape
+    /// Take the number of nodes from the tree's law, and search none: for the largest trees, binomial ones and
+    /// geometric ones of fixed shape
     #[arg(long)]
     by_law: bool,
 
@@ -46,63 +45,61 @@ pub struct SimulateOptions {
     #[arg(long, value_name = "NAME", value_parser = algorithm, default_value = "steal")]
     algorithm: Algorithm,
 
-    /// How processes know the end [default: the algorithm's own]
+    /// How processes detect the end [default: the algorithm's own]
     #[arg(long, value_name = "NAME", value_parser = termination)]
     termination: Option<Termination>,
 
     /// Nodes in a chunk [default: the algorithm's]
-    #[arg(short, long, value_name = "NODES", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(short, long, value_name = "NODES", value_parser = vrt_cli::positive::<u64>)]
     chunk: Option<u64>,
 
-    /// Nodes between two looks for messages, or two releases [default: the algorithm's]
+    /// Nodes between two polls, or two releases [default: the algorithm's]
     #[arg(short = 'i', long, value_name = "NODES", value_parser = interval)]
     poll_interval: Option<Interval>,
 
-    /// Processes of a node, which reach each other's memory: a group of hierarchical
+    /// Processes per node, which can access each other's memory: a group of hierarchical
     #[arg(long, value_name = "NUMBER", default_value = "12",
-          value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = vrt_cli::positive::<u32>)]
     group: u32,
 
-    /// Nanoseconds of a node [default: measured now, by a search of T1]
+    /// Nanoseconds per node [default: measured now, by a search of T1]
     #[arg(long, value_name = "NS", value_parser = nanoseconds)]
     node: Option<f64>,
 
-    /// Nanoseconds of a look for messages that finds none
+    /// Nanoseconds of a poll that finds no message
     #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "40")]
     look: f64,
 
-    /// L, nanoseconds that a message is on its way
+    /// L, nanoseconds that a message is in flight
     #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "1500")]
     latency: f64,
 
-    /// o, nanoseconds that a message keeps its sender busy, and its receiver
+    /// o, nanoseconds that a message occupies its sender, and its receiver
     #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "300")]
     overhead: f64,
 
-    /// G, nanoseconds of a byte on its way
+    /// G, nanoseconds per byte in flight
     #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "0.25")]
     byte: f64,
 
-    /// Nanoseconds that each branch of a chunk in a message keeps its sender busy, and its receiver
+    /// Nanoseconds that each branch in a message occupies its sender, and its receiver
     #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "5")]
     branch: f64,
 
-    /// Nanoseconds for each process that a message costs the manager of share, beside o, if it looks through receives
-    /// that it has open for all of them
+    /// Nanoseconds per process that a message costs the manager of share, in addition to o, if it scans its open
+    /// receives for all processes
     #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "0")]
     scan: f64,
 
-    /// Nanoseconds of a word of another process of the node, read one-sidedly; that of another node takes
-    /// 2 L + o
+    /// Nanoseconds of one-sided access to a word of another process of the node; for another node it is 2 L + o
     #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "100")]
     access: f64,
 
-    /// Nanoseconds of a chunk that is put where others can take it, taken back, or taken of another
-    /// process of the node
+    /// Nanoseconds to release a chunk, to acquire it again, or to take one of another process of the node
     #[arg(long, value_name = "NS", value_parser = nanoseconds, default_value = "500")]
     chunk_time: f64,
 
-    /// Events after which a simulation is given up
+    /// Abandon a simulation after this many events
     #[arg(long, value_name = "NUMBER", default_value_t = 2_000_000_000)]
     most_events: u64,
 
@@ -119,35 +116,35 @@ pub enum SimulateError {
     UnknownTree {
         /// The name.
         name: String,
-        /// The names there are.
+        /// The existing names.
         known: String,
     },
-    /// It makes no tree.
+    /// Its parameters are invalid.
     #[error(transparent)]
     Parameters(#[from] ParameterError),
     /// It has no law.
     #[error(transparent)]
     NoLaw(#[from] NoLaw),
-    /// There is no such search.
+    /// The plan is invalid for this many processes.
     #[error("{processes} processes: {why}")]
     Plan {
-        /// How many.
+        /// Number of processes.
         processes: u32,
-        /// Why.
+        /// The reason.
         why: PlanError,
     },
-    /// There is no result.
+    /// The simulation has no result.
     #[error("{processes} processes: {why}")]
     Simulation {
-        /// How many.
+        /// Number of processes.
         processes: u32,
-        /// Why.
+        /// The reason.
         why: SimulationError,
     },
     /// The search was wrong.
     #[error("{processes} processes: WRONG: expected {expected}")]
     Wrong {
-        /// How many.
+        /// Number of processes.
         processes: u32,
         /// What was expected.
         expected: String,
@@ -155,26 +152,26 @@ pub enum SimulateError {
     /// A run for the calibration failed.
     #[error(transparent)]
     Run(#[from] ExperimentError),
-    /// Costs could not be measured.
+    /// The costs could not be measured.
     #[error("uts costs: {0}")]
     Costs(String),
-    /// Simulated rates are too far from those of runs.
+    /// Simulated rates differ too much from measured ones.
     #[error("simulated and real rates differ by {0:.1}%: more than 10")]
     NotCalibrated(f64),
 }
 
 impl SimulateError {
-    /// Whether something else was meant, or could have been.
+    /// Whether the command line is wrong.
     pub fn is_usage(&self) -> bool {
         matches!(self, Self::UnknownTree { .. } | Self::Plan { .. } | Self::NoLaw(_))
     }
 }
 
-/// Simulates what is asked for, and prints a table.
+/// Runs the requested simulations, and prints a table.
 ///
 /// # Errors
 ///
-/// If there is no such tree or search, or it cannot be simulated.
+/// If the tree or search does not exist, or cannot be simulated.
 pub fn run(options: &SimulateOptions) -> Result<(), SimulateError> {
     if options.calibrate {
         return calibration::run();

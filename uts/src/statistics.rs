@@ -1,22 +1,23 @@
-//! What each rank did, brought together on rank 0.
+//! What each rank did, collected on rank 0.
 
 use crate::{frontier::Counts, machine::Traffic, named::Published};
 use mpi::{topology::SimpleCommunicator, traits::*};
 
-/// What a rank can be doing: the categories of the benchmark's paper of 2006.
+/// The state of a rank: the categories of the benchmark's paper of 2006.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
     /// It looks at nodes.
     Working,
-    /// It has work, and gives some to others or tells them that it does not.
+    /// It has work, and gives some to others or answers their requests.
     Overhead,
-    /// It has none, and is about to get some or waits for the answer to a request.
+    /// It has no work, and is about to get some or waits for the answer to a request.
     Searching,
-    /// It has none, and does nothing until it is given some or the search is over.
+    /// It has no work, and does nothing until it is given some or the search has ended.
     Idle,
 }
 
-/// Seconds in each state, whether or not the rank had a processor, and how often it entered it.
+/// Seconds in each state, whether or not the rank had a processor, and how often it entered the
+/// state.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Times {
     /// Seconds: in [`State::Working`] and the others in their order.
@@ -34,7 +35,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Begins in this state.
+    /// Starts in this state.
     #[must_use]
     pub fn start(state: State) -> Self {
         let mut times = Times::default();
@@ -42,7 +43,7 @@ impl Clock {
         Self { times, state, since: mpi::time() }
     }
 
-    /// Goes on in this state; costs nothing if it is the same.
+    /// Enters this state; costs nothing if it is the current one.
     #[inline]
     pub fn enter(&mut self, state: State) {
         if state != self.state {
@@ -78,10 +79,10 @@ pub struct RankStatistics {
 }
 
 impl RankStatistics {
-    /// Numbers in the transmitted form.
+    /// Number of words in a message.
     pub const WORDS: usize = 23;
 
-    /// The statistics as numbers.
+    /// Encodes the statistics as numbers.
     #[must_use]
     pub fn to_words(self) -> [u64; Self::WORDS] {
         let Counts { nodes, leaves, depth, most_open, left } = self.counts;
@@ -115,7 +116,7 @@ impl RankStatistics {
         ]
     }
 
-    /// The statistics of these numbers.
+    /// Decodes statistics from numbers.
     #[must_use]
     pub fn from_words(words: [u64; Self::WORDS]) -> Self {
         let [
@@ -162,8 +163,8 @@ impl RankStatistics {
     }
 }
 
-/// Brings the statistics of all ranks to rank 0, in the order of the ranks. All must call it;
-/// the others get nothing.
+/// Collects the statistics of all ranks on rank 0, in rank order. All ranks must call it; the
+/// others get `None`.
 #[must_use]
 pub fn gather(world: &SimpleCommunicator, mine: &RankStatistics) -> Option<Vec<RankStatistics>> {
     let (root, words) = (world.process_at_rank(0), mine.to_words());
@@ -180,17 +181,17 @@ pub fn gather(world: &SimpleCommunicator, mine: &RankStatistics) -> Option<Vec<R
 /// The whole tree, as found by all ranks together.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Totals {
-    /// Number of nodes, with the root.
+    /// Number of nodes, including the root.
     pub nodes: u64,
     /// Depth of the deepest node; the root's is 0.
     pub depth: u64,
     /// Number of nodes without children.
     pub leaves: u64,
-    /// Open nodes that were given up at the limit: if there are some, it is not the whole tree.
+    /// Open nodes that were abandoned at the limit: if there are some, the tree is incomplete.
     pub left: u64,
-    /// Of the chunks that were put: their number, their open nodes, their identities added up.
+    /// For the released chunks: their number, their open nodes, the sum of their identities.
     put: [u64; 3],
-    /// The same of the chunks that were got.
+    /// The same for the received chunks.
     got: [u64; 3],
 }
 
@@ -223,8 +224,8 @@ impl Totals {
         100.0 * self.leaves as f64 / self.nodes as f64
     }
 
-    /// What is wrong with the tree that was found, if something is: it is not as published, or
-    /// nodes were lost on the way from rank to rank.
+    /// What is wrong with the tree that was found, if anything: it differs from the published one,
+    /// or nodes were lost between ranks.
     #[must_use]
     pub fn differs_from(&self, published: Option<Published>) -> Option<String> {
         let ([chunks, nodes, _], [got_chunks, got_nodes, _]) = (self.put, self.got);

@@ -1,23 +1,22 @@
-//! A stack of chunks that other ranks can steal from without their owner's doing, in a window.
+//! A stack of chunks, in a window, from which other ranks can steal without their owner's help.
 //!
-//! Each rank has its frontier, which is its own, and a ring of chunks in its part of a [`Window`]
-//! (S. Olivier et al., LCPC 2006, section 3.2, figure 2). The owner *releases* its oldest nodes to
-//! the ring's tail and *acquires* them from there again when it has no others; a thief takes the
-//! chunk at the head, the oldest.
+//! Each rank has a private frontier, and a ring of chunks in its part of a [`Window`] (S. Olivier et al., LCPC 2006,
+//! section 3.2, figure 2). The owner *releases* its oldest nodes to the ring's tail and *acquires* them from there
+//! again when it has no others; a thief takes the chunk at the head, the oldest.
 //!
-//! # Who may touch what
+//! # Access rules
 //!
-//! * The number of chunks and the head are read by anybody, and changed under the lock of their
-//!   owner: a word that is 0 or one more than the rank that has it.
-//! * A slot is written by the owner while it is empty (its length is 0) and not among the chunks; a
-//!   chunk is read by who has taken it out of the chunks under the lock. The thief reads it after it
-//!   has let go of the lock, and then sets the length to 0: so the owner is kept waiting for two
-//!   accesses at most, and does not write into a slot that is being read.
-//! * The other words are those of the algorithms; the constants say whose.
+//! * The number of chunks and the head may be read by any rank, and are changed under the lock of their owner: a word
+//!   that is 0 or one more than the rank that holds it.
+//! * A slot is written by the owner while it is empty (its length is 0) and not among the chunks; a chunk is read by
+//!   the rank that has removed it from the chunks under the lock. The thief reads it after it has released the lock,
+//!   and then sets the length to 0: so the owner waits for at most two accesses, and does not write to a slot that is
+//!   being read.
+//! * The other words belong to the algorithms; the constants document their owners.
 //!
-//! Accesses between nodes are messages to the owner's PE, and need nothing of the owner either. The
-//! window's copies are not ordered among themselves; a fence stands behind taking the lock and before
-//! letting it go, and where the order of two accesses matters.
+//! Accesses between nodes are messages to the owner's PE, and need no help of the owner either. The window's copies are
+//! not ordered among themselves; there is a fence after taking the lock and before releasing it, and wherever the order
+//! of two accesses matters.
 
 use crate::{frontier::Branch, parallel::LONGEST, plan::Asks};
 use mpi::{
@@ -32,7 +31,7 @@ use std::time::Duration;
 const SLOTS: u32 = 64;
 
 const LOCK: usize = 0;
-/// The number of chunks; the number of the oldest one's slot is in the word behind it.
+/// The number of chunks; the next word is the number of the oldest one's slot.
 const AVAILABLE: usize = 1;
 /// The first of the words of the algorithms.
 pub const FREE: usize = 3;
@@ -48,7 +47,7 @@ pub struct StealStack {
 }
 
 impl StealStack {
-    /// Makes the rings of all ranks. Chunks have so many branches at most. Collective.
+    /// Creates the rings of all ranks. A chunk has at most this many branches. Collective.
     #[must_use]
     pub fn new(world: &SimpleCommunicator, chunk: usize) -> Self {
         let words = LANDING + (SLOTS as usize + 1) * (1 + chunk * Branch::WORDS);
@@ -57,18 +56,18 @@ impl StealStack {
         Self { window, rank: world.rank(), chunk }
     }
 
-    /// No access comes after this. Collective.
+    /// No access may follow. Collective.
     pub fn close(self) {
         self.window.unlock_all();
     }
 
-    /// Chunks that a rank has to be stolen.
+    /// Number of chunks of a rank that can be stolen.
     #[must_use]
     pub fn available(&self, rank: Rank) -> u32 {
         self.read(rank, AVAILABLE)
     }
 
-    /// Whether this rank's ring takes another chunk.
+    /// Whether this rank's ring has room for another chunk.
     #[must_use]
     pub fn has_room(&self) -> bool {
         // Only this rank moves the tail.
@@ -76,7 +75,7 @@ impl StealStack {
         available < SLOTS && self.read(self.rank, self.slot(head + available)) == 0
     }
 
-    /// Puts a chunk where others can get it. There has to be room.
+    /// Puts a chunk where others can get it. There must be room.
     pub fn release(&self, branches: &[Branch]) {
         self.lock(self.rank);
         let [available, head] = self.read_two(self.rank, AVAILABLE);
@@ -85,7 +84,7 @@ impl StealStack {
         self.unlock(self.rank);
     }
 
-    /// Takes back the newest chunk of this rank, if there is one.
+    /// Takes the newest chunk of this rank, if there is one.
     #[must_use]
     pub fn acquire(&self) -> Option<Vec<Branch>> {
         if self.available(self.rank) == 0 {
@@ -120,13 +119,13 @@ impl StealStack {
         (available > 0).then(|| self.empty_slot(victim, self.slot(head)))
     }
 
-    /// Puts a chunk where a rank expects it that has asked this one.
+    /// Puts a chunk where a rank that has asked this one expects it.
     pub fn land(&self, thief: Rank, branches: &[Branch]) {
         self.write_slot(thief, LANDING, branches);
         self.window.flush_all();
     }
 
-    /// Takes the chunk that has come to this rank.
+    /// Takes the chunk that has arrived at this rank.
     #[must_use]
     pub fn take_landed(&self) -> Vec<Branch> {
         self.window.flush_all();
@@ -141,7 +140,7 @@ impl StealStack {
         value[0]
     }
 
-    /// A word of a rank and the one behind it.
+    /// A word of a rank and the next one.
     #[must_use]
     pub fn read_two(&self, rank: Rank, word: usize) -> [u32; 2] {
         let mut values = [0; 2];
@@ -155,18 +154,18 @@ impl StealStack {
         self.replace(rank, word, value);
     }
 
-    /// Writes a word of a rank, in no order: for what is read under a lock.
+    /// Writes a word of a rank without ordering: for words that are read under a lock.
     fn replace(&self, rank: Rank, word: usize, value: u32) {
         self.window.accumulate(rank, word, &[value], SystemOperation::replace());
     }
 
-    /// Adds 1 to a word of a rank; gives the sum.
+    /// Adds 1 to a word of a rank; returns the sum.
     #[must_use]
     pub fn increment(&self, rank: Rank, word: usize) -> u32 {
         self.window.fetch_and_op(rank, word, 1, SystemOperation::sum()) + 1
     }
 
-    /// Writes a word of a rank if it has the expected value; gives whether it had.
+    /// Writes a word of a rank if it has the expected value; returns whether it had.
     #[must_use]
     pub fn swap(&self, rank: Rank, word: usize, expected: u32, value: u32) -> bool {
         self.window.flush_all();
@@ -212,23 +211,22 @@ impl StealStack {
     }
 }
 
-/// How a rank waits for what others write: it lets the other ranks of its PE run, and sleeps if that
-/// goes on.
+/// How a rank waits for what others write: it lets the other ranks of its PE run, and eventually sleeps.
 #[derive(Clone, Copy, Debug)]
 pub struct Patience {
-    /// It waits until the others of its PE have nothing to do, and not only for their turns.
+    /// It waits until the others of its PE have nothing to do, instead of letting each run once.
     for_idleness: bool,
     waits: u32,
 }
 
 impl Patience {
-    /// Waits before the first sleep; each takes a fraction of a microsecond if the PE has nothing else to do.
+    /// Number of waits before the first sleep; each takes a fraction of a microsecond if the PE has nothing else to do.
     const AWAKE: u32 = 400;
     const SHORTEST: Duration = Duration::from_micros(20);
     /// The longest sleep is 2 to this power times the shortest.
     const DOUBLINGS: u32 = 5;
 
-    /// For a lock that somebody will let go of soon, or an answer that will come soon.
+    /// For a lock that will be released soon, or an answer that will arrive soon.
     #[must_use]
     pub fn for_answer() -> Self {
         Self { for_idleness: false, waits: 0 }
@@ -255,7 +253,7 @@ impl Patience {
     }
 }
 
-/// Waits until the PE has nothing else to do, but not for long. Gives whether it has not.
+/// Waits until the PE has nothing else to do, but not for long. Returns whether it still has.
 #[must_use]
 pub fn is_idle_soon() -> bool {
     mpi::block_on(mpi::timeout(LONGEST, mpi::when_idle())).is_ok()

@@ -1,15 +1,14 @@
 //! The geometric distribution without a logarithm per node.
 //!
-//! The benchmark's formula for a node with random number `h` is
-//! `floor(ln(1 - h / 2^31) / ln(1 - p))`, where `p = 1 / (1 + mean)`, capped at
-//! [`MAX_CHILDREN`]. It is a step function of `h` that rises, so that a table of the `h` at which
-//! it steps says the same. [`Thresholds`] finds these with the formula itself, in the same
-//! floating-point arithmetic, and therefore agrees with it for every `h`.
+//! The benchmark's formula for a node with random number `h` is `floor(ln(1 - h / 2^31) / ln(1 -
+//! p))`, where `p = 1 / (1 + mean)`, capped at [`MAX_CHILDREN`]. It is a non-decreasing step
+//! function of `h`, so a table of the `h` at which it steps is equivalent. [`Thresholds`] finds
+//! these with the formula itself, in the same floating-point arithmetic, and therefore agrees with
+//! it for every `h`.
 
 use crate::rng::RANDOM_VALUES;
 
-/// No node has more children, but for the root of a binomial tree and the nodes of a balanced
-/// one.
+/// No node has more children, except the root of a binomial tree and the nodes of a balanced one.
 pub const MAX_CHILDREN: u32 = 100;
 
 /// Numbers of children by random number, for one mean: `starts[k]` is the first random number
@@ -26,7 +25,7 @@ impl Thresholds {
         Self { starts: steps(mean) }
     }
 
-    /// The first random number that means children, if any does.
+    /// The first random number of a node with children, if there is one.
     #[must_use]
     pub fn first(&self) -> Option<u32> {
         self.starts.first().copied()
@@ -43,18 +42,18 @@ impl Thresholds {
 const BUCKETS: usize = 1024;
 const BUCKET_SHIFT: u32 = RANDOM_VALUES.trailing_zeros() - BUCKETS.trailing_zeros();
 
-/// In a [`Summary`]: the upper bits do not tell.
+/// In a [`Summary`]: the upper bits do not determine it.
 const UNKNOWN: u8 = u8::MAX;
 
-/// What the upper ten bits of a random number say about the number of children.
+/// What the upper ten bits of a random number determine about the number of children.
 #[derive(Clone, Debug)]
 pub struct Summary([u8; BUCKETS]);
 
 impl Summary {
-    /// It says nothing about any number.
+    /// Determines nothing.
     pub const NOTHING: Self = Self([UNKNOWN; BUCKETS]);
 
-    /// The summary of `children`, a function that rises with the random number or falls with it.
+    /// The summary of `children`, a monotonic function of the random number.
     #[must_use]
     pub fn new(children: impl Fn(u32) -> u32) -> Self {
         let mut this = Self::NOTHING;
@@ -68,7 +67,7 @@ impl Summary {
         this
     }
 
-    /// The number of children, if the upper bits of the random number (below 2^31) tell.
+    /// The number of children, if the upper bits of the random number (below 2^31) determine it.
     #[inline]
     #[must_use]
     pub fn children(&self, random: u32) -> Option<u32> {
@@ -112,7 +111,7 @@ mod tests {
     use super::*;
     use crate::named::NAMED;
 
-    /// Random numbers spread over the whole range, and those at which something may change.
+    /// Random numbers spread over the whole range, and those at which the result may change.
     fn probes(table: &Thresholds) -> Vec<u32> {
         let spread = (0..20_000).map(|i: u32| i.wrapping_mul(2_654_435_761) % RANDOM_VALUES);
         let edges = table.starts.iter().flat_map(|&start| [start.saturating_sub(1), start]);

@@ -1,15 +1,15 @@
-//! Which tree: its parameters, and the number of children of each node.
+//! Defines a tree: its parameters, and the number of children of each node.
 //!
 //! | kind | children of a node |
 //! |---|---|
-//! | binomial | the root: `b0`; any other: `m` with probability `q`, else none |
+//! | binomial | the root: `b0`; any other: `m` with probability `q`, otherwise none |
 //! | geometric | geometrically distributed; the mean `b` depends on the depth: see [`Shape`] |
 //! | hybrid | geometric above depth `f d`, binomial below |
 //! | balanced | `b0` above depth `d`, none below |
 //!
-//! The rules and their rounding are those of the UTS benchmark 2.1, so that trees are the same
-//! node for node. [`Tree`] turns them into a table per depth when it is made; afterwards a node
-//! costs a comparison or a look-up, and no logarithm.
+//! The rules and their rounding are those of the UTS benchmark 2.1, so that trees are the same node
+//! for node. [`Tree`] turns them into a table per depth when it is made; afterwards a node costs a
+//! comparison or a look-up, and no logarithm.
 
 use crate::{
     lanes::REVERSED,
@@ -19,10 +19,10 @@ use crate::{
 use std::fmt;
 use thiserror::Error;
 
-/// How the number of children of a node is decided.
+/// How the number of children of a node is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// `m` children with probability `q`, else none.
+    /// `m` children with probability `q`, otherwise none.
     Binomial,
     /// A geometric distribution whose mean follows the [`Shape`].
     Geometric,
@@ -37,7 +37,7 @@ pub enum Kind {
 pub enum Shape {
     /// `b = b0 (1 - depth / d)`.
     Linear,
-    /// `b = b0 depth^(-ln b0 / ln d)`: 1 at depth `d`, and no end there.
+    /// `b = b0 depth^(-ln b0 / ln d)`: 1 at depth `d`, and the tree does not end there.
     ExponentialDecrease,
     /// `b = b0^sin(2 pi depth / d)` down to depth `5 d`, then 0.
     Cyclic,
@@ -60,12 +60,11 @@ pub struct Parameters {
     pub depth: u32,
     /// Probability that a node of a binomial or hybrid tree has children (`q`).
     pub probability: f64,
-    /// How many such a node then has (`m`).
+    /// The number of children of such a node (`m`).
     pub children: u32,
     /// Part of the depth `d` of a hybrid tree that is geometric (`f`).
     pub shift: f64,
-    /// How often each node is computed anew, to make it more expensive; the tree does not change
-    /// (`g`).
+    /// How often each node is recomputed, to make it more expensive; the tree does not change (`g`).
     pub granularity: u32,
 }
 
@@ -149,8 +148,8 @@ impl Parameters {
         }
     }
 
-    /// Whether the tree may have no end: its nodes have one child or more on the average, however
-    /// deep they are. Some of the named trees are of this kind, and end by luck.
+    /// Whether the tree may be infinite: its nodes have one child or more on average, however deep they are. Some of
+    /// the named trees are of this kind, and end by luck.
     #[must_use]
     pub fn may_be_endless(&self) -> bool {
         let children = self.children.min(MAX_CHILDREN);
@@ -224,7 +223,7 @@ impl fmt::Display for Parameters {
     }
 }
 
-/// A parameter has a value that makes no tree.
+/// A parameter has an invalid value.
 #[derive(Clone, Debug, PartialEq, Error)]
 #[error("{name} {value}: allowed is {allowed}")]
 pub struct ParameterError {
@@ -236,9 +235,9 @@ pub struct ParameterError {
 /// How the number of children at one depth follows from a node's random number.
 #[derive(Clone, Debug)]
 enum Rule {
-    /// Always so many.
+    /// Always this many.
     Always(u32),
-    /// `children` if the random number is below `below`, else none.
+    /// `children` if the random number is below `below`, otherwise none.
     Below { below: u32, children: u32 },
     /// A geometric distribution with this mean, computed.
     Geometric(f64),
@@ -264,7 +263,7 @@ impl Rule {
         }
     }
 
-    /// Which random numbers mean children, as in [`Messages::least`](crate::lanes::Messages::least).
+    /// The random numbers of nodes with children, as in [`Messages::least`](crate::lanes::Messages::least).
     fn least(&self) -> u32 {
         match self {
             Self::Always(0) => NEVER,
@@ -280,26 +279,26 @@ impl Rule {
     }
 }
 
-/// As a least random number for children: none has any. (One has the largest; [`Tree::children`] is asked of it.)
+/// As a least random number for children: no node has any. (Only the largest number passes; then [`Tree::children`]
+/// decides.)
 const NEVER: u32 = RANDOM_VALUES - 1;
 
-/// Depths whose rules are kept, at most. At deeper ones, rules are made for each node.
+/// The most depths whose rules are stored. For deeper ones, rules are computed for each node.
 const MAX_RULES: u64 = 1024;
 
-/// A tree: its parameters, made ready to be searched.
+/// A tree: its parameters, prepared for searching.
 ///
-/// It does not change, so that all ranks of a process share one.
+/// It is immutable, so that all ranks of a process share one.
 #[derive(Clone, Debug)]
 pub struct Tree {
     parameters: Parameters,
-    /// The rules of depths 0, 1, 2, ... The last is that of all greater depths as well, if
-    /// `repeats`.
+    /// The rules of depths 0, 1, 2, ... If `repeats`, the last one applies to all greater depths as well.
     rules: Vec<Rule>,
     repeats: bool,
-    /// For each of `rules`, and one for the depths without a rule, what the upper bits of the
-    /// random number say. All that most nodes need.
+    /// For each of `rules`, and one for the depths without a rule, what the upper bits of the random number determine.
+    /// This suffices for most nodes.
     summaries: Vec<Summary>,
-    /// The same for [`Messages::least`](crate::lanes::Messages::least); without a rule, any may have children.
+    /// The same for [`Messages::least`](crate::lanes::Messages::least); without a rule, any node may have children.
     least: Vec<u32>,
 }
 
@@ -308,7 +307,7 @@ impl Tree {
     ///
     /// # Errors
     ///
-    /// If the parameters make no tree.
+    /// If the parameters are invalid.
     pub fn new(parameters: Parameters) -> Result<Self, ParameterError> {
         parameters.check()?;
         let last = parameters.last_change().unwrap_or(u64::MAX);

@@ -1,4 +1,4 @@
-//! The text that the benchmark's own program prints, version 2.1, by its verbosity.
+//! The same text as the benchmark's own program, version 2.1, by its verbosity.
 
 use std::fmt::Write as _;
 use uts::{
@@ -7,7 +7,7 @@ use uts::{
     tree::{Kind, Parameters, Shape},
 };
 
-/// What is printed.
+/// The data to print.
 #[derive(Clone, Debug)]
 pub struct UtsText<'a> {
     /// The tree.

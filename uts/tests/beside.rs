@@ -1,4 +1,4 @@
-//! `uts experiment beside`, with programs that say what the authors' would.
+//! `uts experiment beside`, with programs that print what the authors' would.
 
 use std::{
     fs,
@@ -6,8 +6,8 @@ use std::{
     process::{Command, Stdio},
 };
 
-/// Another process puts the program where it is executed: what this one has open for writing, a child that another
-/// test forks has open as well for a moment, and then it cannot be executed.
+/// Another process moves the program to where it is executed: a file that this process has open for writing is briefly
+/// also open in a child that another test forks, and cannot be executed then.
 fn write_program(path: &Path, text: &str) {
     let written = path.with_extension("text");
     fs::write(&written, format!("#!/bin/sh\n{text}")).expect("a folder that can be written to");
@@ -15,7 +15,7 @@ fn write_program(path: &Path, text: &str) {
     assert!(install.expect("install is one of coreutils").success(), "{}", path.display());
 }
 
-/// A folder with programs that find T1 and T3, so many nodes more than there are, and a launcher.
+/// A directory with programs that find T1 and T3 with this many additional nodes, and a launcher.
 fn reference(more: u64) -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a place for temporary files");
     let search = format!(

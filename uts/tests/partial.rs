@@ -1,4 +1,4 @@
-//! Runs that end before their tree does: at a limit, by Ctrl-C.
+//! Runs that end before their tree does: at a limit, or by Ctrl-C.
 
 use std::{
     os::unix::process::CommandExt,
@@ -30,13 +30,13 @@ fn nodes(text: &str) -> u64 {
     nodes.and_then(|it| it.parse().ok()).unwrap_or_else(|| panic!("no nodes in:\n{text}"))
 }
 
-/// Checks that a text says that it is no whole result, and that it says so last.
+/// Checks that a text states that its result is partial, in its last line.
 fn assert_partial(text: &str, last: &str) {
     assert!(text.lines().last().is_some_and(|line| line.starts_with(last)), "{text}");
     assert!(!text.lines().any(|line| line.starts_with("ok") || line.contains("WRONG")), "{text}");
 }
 
-/// A tree that has an end with a probability below 10^-17.
+/// A tree that ends with a probability below 10^-17.
 const ENDLESS: &str = "-t 0 -b 100 -q 0.6 -m 2 -r 1";
 
 /// Searches it up to a limit: partial results, and not many more nodes than that.
@@ -124,7 +124,7 @@ fn a_table_of_a_limited_search_is_marked_by_status_and_standard_error() {
     assert_partial(&stdout, "PARTIAL: stopped at the limit, after ");
 }
 
-/// A process as the kernel has it: its parent, whether it runs, ticks that it has used.
+/// A process according to the kernel: its parent, whether it runs, the ticks that it has used.
 fn process(pid: u32) -> Option<(u32, bool, u64)> {
     let text = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name may have any letters in it, in brackets.
@@ -133,7 +133,7 @@ fn process(pid: u32) -> Option<(u32, bool, u64)> {
     Some((parent.parse().ok()?, *state != "Z", words.get(11)?.parse().ok()?))
 }
 
-/// A process and all that came of it.
+/// A process and all its descendants.
 fn family(of: u32) -> Vec<u32> {
     let mut all = vec![of];
     let pids = || {
@@ -148,7 +148,7 @@ fn family(of: u32) -> Vec<u32> {
     all
 }
 
-/// What takes longer than this does not come.
+/// The time after which a test gives up waiting.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A search, which does not outlive the test.
@@ -166,7 +166,7 @@ impl Drop for Running {
     }
 }
 
-/// Starts a search in a process group of its own; gives it when it is at work.
+/// Starts a search in its own process group; returns it when it is working.
 fn start(arguments: &str) -> Running {
     const TICKS: u64 = 20;
     let mut command = uts(&format!("{arguments} --no-progress"));
@@ -186,8 +186,8 @@ fn start(arguments: &str) -> Running {
     }
 }
 
-/// Interrupts a search, and checks what it says and leaves behind. `whole` if all its processes get the
-/// signal, as of a key, or only the first.
+/// Interrupts a search, and checks its output and what it leaves behind. If `whole`, all its processes get the signal,
+/// as from a key; otherwise only the first.
 fn is_interrupted(arguments: &str, whole: bool) -> (String, String) {
     let mut search = start(arguments);
     let id = search.first.id();

@@ -1,4 +1,4 @@
-//! Runs the program as users do, on two PEs, and reads what it prints.
+//! Runs the program as users do, on two PEs, and checks its output.
 
 use std::process::{Command, Output};
 
@@ -11,7 +11,7 @@ fn uts(arguments: &str) -> Output {
         .expect("the program can be started")
 }
 
-/// What a successful run prints.
+/// The output of a successful run.
 fn success(arguments: &str) -> String {
     let output = uts(arguments);
     let (stdout, stderr) =
@@ -227,12 +227,12 @@ fn nonsense_is_a_usage_error_that_says_what_is_allowed() {
         ("-t five", "3 (balanced) is allowed"),
         ("-r 2147483648", "seed 2147483648: allowed is 0 to 2147483647"),
         ("--kernel quantum", "no kernel `quantum` on this processor; kernels: auto,"),
-        ("--chunk 0", "0 is not in 1.."),
+        ("--chunk 0", "a whole number from 1 up is allowed"),
         (
             "-t 0 -q 0.5 -m 2",
             "the tree may have no end; allowed are smaller ones, or --limit NODES",
         ),
-        ("--limit 0", "0 is not in 1.."),
+        ("--limit 0", "a whole number from 1 up is allowed"),
         ("--limit many", "'many' for '--limit <NODES>'"),
         ("--algorithm share --ranks 1", "allowed are 2 or more, one of which is the manager"),
         ("--algorithm static --termination token", "with static there is quiescence"),

@@ -109,7 +109,7 @@ fn long_messages_come_without_a_copy_in_between_and_whole() {
     }
 }
 
-/// All these ranks were moved, but for a few of which something seems to refer to their memory: that is
+/// All these ranks were moved, except a few of which something seems to refer to their memory: that is
 /// searched for by values, and an MPI library's threads have many. (The job says why it stayed.)
 #[track_caller]
 fn all_orders_were_followed(job: &Job, orders: u64) {

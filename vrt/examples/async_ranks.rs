@@ -25,17 +25,18 @@ async fn main() {
     // Everybody asks everybody for a square. Had all to ask first, nobody would answer.
     let answering = async {
         for _ in 0..size {
-            let (number, status) = world.any_process().receive_async::<i64>(Some(QUESTION)).await;
+            let (number, status) =
+                world.any_process().receive_with_tag_async::<i64>(QUESTION).await;
             let asker = world.process_at_rank(status.source_rank());
-            asker.send_async(&(number * number), ANSWER).await;
+            asker.send_with_tag_async(&(number * number), ANSWER).await;
         }
     };
     let asking = async {
         let mut sum = 0;
         for other in 0..size {
             let other = world.process_at_rank(other);
-            other.send_async(&i64::from(rank), QUESTION).await;
-            sum += other.receive_async::<i64>(Some(ANSWER)).await.0;
+            other.send_with_tag_async(&i64::from(rank), QUESTION).await;
+            sum += other.receive_with_tag_async::<i64>(ANSWER).await.0;
         }
         sum
     };
@@ -45,17 +46,17 @@ async fn main() {
     // A receive that is given up loses no message: what comes later is received by another one.
     let right = world.process_at_rank((rank + 1) % size);
     let left = world.process_at_rank((rank + size - 1) % size);
-    let early = vrt::timeout(Duration::from_millis(1), left.receive_async::<i32>(None)).await;
+    let early = vrt::timeout(Duration::from_millis(1), left.receive_async::<i32>()).await;
     assert!(early.is_err(), "nobody has sent anything");
     world.barrier_async().await;
-    let send = right.send_async(&rank, 0);
-    let (from_left, ()) = tokio::join!(left.receive_async::<i32>(None), send);
+    let send = right.send_async(&rank);
+    let (from_left, ()) = tokio::join!(left.receive_async::<i32>(), send);
     assert_eq!(from_left.0, left.rank());
 
     // The first of several that are ready wins, and the others are dropped: here a message that never
     // comes, and a timer of vrt's.
     tokio::select! {
-        _ = left.receive_async::<i32>(None) => unreachable!("nobody has sent anything"),
+        _ = left.receive_async::<i32>() => unreachable!("nobody has sent anything"),
         () = vrt::sleep_async(Duration::from_millis(1)) => {}
     }
 

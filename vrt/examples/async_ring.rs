@@ -14,11 +14,11 @@ async fn main() {
 
     if rank == 0 {
         vrt::sleep_async(Duration::from_millis(2)).await;
-        next.send_async(&1u64, 0).await;
+        next.send_async(&1u64).await;
     }
-    let (token, _) = previous.receive_async::<u64>(Some(0)).await;
+    let (token, _) = previous.receive_async::<u64>().await;
     if rank != 0 {
-        next.send_async(&(token + 1), 0).await;
+        next.send_async(&(token + 1)).await;
     } else {
         assert_eq!(token, size as u64);
         println!("the token has seen {token} ranks");

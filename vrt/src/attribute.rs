@@ -6,6 +6,26 @@
 use vrt_core::comm::attributes::Attribute;
 
 /// A type whose values communicators can carry.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// #[derive(Clone)]
+/// struct Name(&'static str);
+///
+/// impl CommAttribute for Name {
+///     const CLONE_ON_DUP: bool = true;
+/// }
+///
+/// vrt::run_local(2, |world| {
+///     let mut pair = world.duplicate();
+///     pair.set_attr(Name("pair"));
+///     assert_eq!(pair.duplicate().get_attr::<Name>().map(|name| name.0), Some("pair"));
+///     assert!(world.get_attr::<Name>().is_none());
+/// });
+/// ```
 pub trait CommAttribute: 'static + Sized + Clone {
     /// Whether a duplicate of the communicator gets a clone of the value.
     const CLONE_ON_DUP: bool = false;

@@ -236,6 +236,25 @@ impl<D: Datatype> Datatype for &D {}
 /// # Safety
 /// The datatype describes all bytes of the type that carry values, and every value of those bytes
 /// that a correct program can send is a valid value of the type.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// #[derive(Clone, Copy, Debug, PartialEq, Equivalence)]
+/// struct Particle {
+///     place: [f32; 3],
+///     charge: i8,
+/// }
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     let mine = Particle { place: [1.0, 2.0, 3.0], charge: -1 };
+///     other.send(&mine);
+///     assert_eq!(other.receive::<Particle>().0, mine);
+/// });
+/// ```
 pub unsafe trait Equivalence {
     /// The kind of datatype.
     type Out: Datatype;

@@ -12,6 +12,22 @@ use crate::topology::SimpleCommunicator;
 ///
 /// Must be called before any thread is started. It returns in the calling process when the job
 /// has ended; errors have been printed then.
+///
+/// # Examples
+///
+/// ```no_run
+/// use std::process::ExitCode;
+///
+/// use vrt::traits::*;
+///
+/// fn main() -> ExitCode {
+///     let config = vrt::Config::default().with_pes(2).with_ranks(16);
+///     vrt::launch(config, || {
+///         let world = vrt::initialize().expect("in a rank").world();
+///         println!("rank {} of {}", world.rank(), world.size());
+///     })
+/// }
+/// ```
 pub fn launch<F, R>(config: Config, main: F) -> ExitCode
 where
     F: Fn() -> R + Sync + 'static,

@@ -6,7 +6,8 @@
 //! `send_value` and received with `receive_value`.
 //!
 //! Errors in the use of messages (a rank or tag out of range, a message longer than its receive)
-//! panic with the rank, the call and the values: nothing is ever cut off silently.
+//! panic with the rank, the call and the values: nothing is ever cut off silently. The twins whose
+//! names begin with `try_` return them; [`error`](crate::error) says what holds then.
 
 mod async_twins;
 mod destination;
@@ -15,35 +16,27 @@ mod message;
 mod source;
 
 pub use async_twins::{AsyncDestination, AsyncSource};
-pub use destination::{Destination, ToSend};
+pub use destination::Destination;
+pub(crate) use destination::{ToSend, address, outbound_value, to_send};
 pub use exchange::{
     send_receive, send_receive_into, send_receive_into_with_tags, send_receive_replace_into,
     send_receive_replace_into_with_tags, send_receive_with_tags,
 };
 pub use message::{MatchedReceiveVec, Message};
 pub use source::{ReceiveFuture, Source};
-pub(crate) use source::{expect_one, keep_incoming, room_for};
-
-use std::panic::Location;
+pub(crate) use source::{expect_one, keep_incoming, pattern, room_for};
 
 use crate::Tag;
+use crate::error::ErrorKind;
 pub use crate::operation::Status;
 use crate::operation::site;
-use vrt_core::comm::CommunicatorHandle;
 
 /// The traits of this module.
 pub mod traits {
     pub use super::{AsyncDestination, AsyncSource, Destination, MatchedReceiveVec, Source};
 }
 
-#[track_caller]
-fn checked_tag(tag: Tag, comm: &CommunicatorHandle) -> Tag {
-    if tag < 0 {
-        let (rank, location) = (comm.rank, Location::caller());
-        panic!(
-            "rank {rank} at {location}: tag {tag} is out of range: 0 to {} are allowed",
-            Tag::MAX
-        );
-    }
-    tag
+#[inline(always)]
+fn checked_tag(tag: Tag) -> Result<Tag, ErrorKind> {
+    if tag < 0 { Err(ErrorKind::TagOutOfRange { tag }) } else { Ok(tag) }
 }

@@ -15,17 +15,18 @@ pub(crate) use persistent::Kept;
 pub use persistent::{PersistentRequest, start_all};
 pub use scope::{LocalScope, Scope, StaticScope, scope};
 
-use std::cell::Cell;
+use std::cell::OnceCell;
 use std::fmt;
-use std::future::{Future, IntoFuture};
+use std::future::{Future, IntoFuture, poll_fn};
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 
+use crate::error::{At, Error, OrRefuse};
 use crate::operation::Status;
-use crate::operation::{OrRefuse, Pending, Site, Ticket};
+use crate::operation::{Pending, Site, Ticket};
 use crate::operation::{block_on_at, block_on_request, give_way};
 use vrt_core::mailbox::Pattern;
 use vrt_core::operation::MayBlock;
@@ -37,6 +38,25 @@ use vrt_slot::rank;
 ///
 /// # Panics
 /// When it is dropped without having been completed by `wait`, `test` or awaiting.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     let (mine, mut theirs) = ([world.rank(); 4], [0; 4]);
+///     vrt::request::scope(|scope| {
+///         let receive = other.immediate_receive_into(scope, &mut theirs);
+///         let send = other.immediate_send(scope, &mine);
+///         // What is done here goes on beside the messages.
+///         send.wait();
+///         assert_eq!(receive.wait().source_rank(), other.rank());
+///     });
+///     assert_eq!(theirs, [other.rank(); 4]);
+/// });
+/// ```
 #[must_use = "a request has to be completed"]
 pub struct Request<'a, D: ?Sized, S: Scope<'a> = StaticScope> {
     state: State,
@@ -53,9 +73,12 @@ enum State {
     /// It was done at once.
     Done(Completion),
     Pending(Ticket),
-    /// A task of the rank; it says here when it is done.
-    Task(Rc<Cell<bool>>),
+    /// A task of the rank; it says here what came of it.
+    Task(TaskOutcome),
 }
+
+/// What came of a task, when it is done.
+type TaskOutcome = Rc<OnceCell<Result<(), Error>>>;
 
 /// A request for an operation that goes on as a task of the rank.
 ///
@@ -64,14 +87,20 @@ enum State {
 pub(crate) unsafe fn immediate<'a, D: ?Sized, S: Scope<'a>>(
     scope: S,
     data: &'a D,
-    future: impl Future<Output = ()>,
+    future: impl Future<Output = Result<(), Error>>,
     site: Site,
 ) -> Request<'a, D, S> {
-    let done = Rc::new(Cell::new(false));
+    let done = TaskOutcome::default();
     let tell = Rc::clone(&done);
     let task = Box::pin(async move {
-        future.await;
-        tell.set(true);
+        let came = future.await;
+        if Rc::strong_count(&tell) == 1 {
+            // Nobody waits for it: an error is not passed over.
+            came.or_refuse();
+        } else {
+            // It is set once.
+            let _ = tell.set(came);
+        }
     });
     // SAFETY: as the caller promises; the task is dropped when it is done.
     let task = unsafe { std::mem::transmute::<Pin<Box<dyn Future<Output = ()> + '_>>, Task>(task) };
@@ -131,9 +160,38 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// Waits until it is done.
     ///
     /// # Panics
-    /// When a message was longer than its buffer.
+    /// When a message was longer than its buffer, or of another type, or ranks do not agree about a
+    /// collective operation.
     #[inline]
     pub fn wait(self) -> Status {
+        self.try_wait().or_refuse()
+    }
+
+    /// [`wait`](Self::wait) that returns what was wrong.
+    ///
+    /// # Errors
+    /// The message was longer than its buffer, or of another type: it is gone then. Or ranks do not
+    /// agree about a collective operation; [`error`](crate::error) says what holds then. In both cases
+    /// the request is completed. Or the request is another rank's: it goes on there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     let mut short = [0u8; 2];
+    ///     vrt::request::scope(|scope| {
+    ///         let receive = other.immediate_receive_into(scope, &mut short);
+    ///         other.send(&[1u8, 2, 3]);
+    ///         let error = receive.try_wait().unwrap_err();
+    ///         assert_eq!(error.class(), vrt::ErrorClass::Truncate);
+    ///     });
+    /// });
+    /// ```
+    #[inline(always)]
+    pub fn try_wait(self) -> Result<Status, Error> {
         let outcome = match self.awaits() {
             Awaits::Nothing(outcome) => outcome,
             Awaits::Request(may_block, request) => {
@@ -160,9 +218,10 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     }
 
     #[inline(never)]
-    fn wait_by_future(self) -> Status {
+    fn wait_by_future(self) -> Result<Status, Error> {
         let site = self.site;
-        block_on_at(self.into_future(), site)
+        let mut future = self.into_future();
+        block_on_at(poll_fn(|context| future.try_poll(context)), site)
     }
 
     /// Waits until it is done.
@@ -193,12 +252,15 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         let outcome = match state {
             State::Done(outcome) => outcome,
             State::Pending(ticket) => {
-                let request = ticket.number(site).or_refuse(site);
+                let request = ticket.number(site).at(site).or_refuse();
                 pe::with(|pe| pe.engine.running().take_if_done(request)).unwrap_or_default()
             }
-            State::Task(_) => Completion::default(),
+            State::Task(done) => {
+                done.get().cloned().unwrap_or(Ok(())).or_refuse();
+                Completion::default()
+            }
         };
-        Ok((settle(outcome, kept, site), data))
+        Ok((settle(outcome, kept, site).or_refuse(), data))
     }
 
     pub(crate) fn site(&self) -> Site {
@@ -209,10 +271,10 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         match &self.state {
             State::Done(_) => true,
             State::Pending(ticket) => {
-                let request = ticket.number(self.site).or_refuse(self.site);
+                let request = ticket.number(self.site).at(self.site).or_refuse();
                 pe::with(|pe| pe.engine.running().is_done(request))
             }
-            State::Task(done) => done.get(),
+            State::Task(done) => done.get().is_some(),
         }
     }
 
@@ -220,7 +282,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// for its receive soon, if that is not there. It still has to be completed.
     pub fn cancel(&self) {
         if let State::Pending(ticket) = self.state {
-            let request = ticket.number(self.site).or_refuse(self.site);
+            let request = ticket.number(self.site).at(self.site).or_refuse();
             pe::with(|pe| pe.engine.cancel_any(request));
         }
     }
@@ -257,14 +319,15 @@ struct Parts<'a, D: ?Sized, S> {
 }
 
 /// The status of what is done; what has come is put into its place.
-fn settle(outcome: Completion, kept: Option<Box<Kept>>, site: Site) -> Status {
-    let status = Status::of(outcome, site);
+#[inline(always)]
+fn settle(outcome: Completion, kept: Option<Box<Kept>>, site: Site) -> Result<Status, Error> {
+    let status = Status::of(outcome, site)?;
     if let Some(mut kept) = kept
         && !outcome.is_cancelled()
     {
-        kept.incoming.finish(status.bytes() as usize);
+        kept.incoming.finish(status.bytes() as usize).at(site)?;
     }
-    status
+    Ok(status)
 }
 
 impl<'a, D: ?Sized, S: Scope<'a>> IntoFuture for Request<'a, D, S> {
@@ -305,10 +368,30 @@ impl<'a, S: Scope<'a>> fmt::Debug for RequestFuture<'a, S> {
 enum Waiting {
     Done(Completion),
     Pending(Pending),
-    Task(Rc<Cell<bool>>),
+    Task(TaskOutcome),
 }
 
 impl<'a, S: Scope<'a>> RequestFuture<'a, S> {
+    fn try_poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Status, Error>> {
+        let came = match &mut self.state {
+            Waiting::Done(outcome) => Ok(*outcome),
+            Waiting::Pending(pending) => Ok(ready!(Pin::new(pending).poll(context)).at(self.site)?),
+            Waiting::Task(done) => match done.get() {
+                Some(came) => came.clone().map(|()| Completion::default()),
+                None => {
+                    let wait = self.site.wait(None);
+                    pe::with(|pe| pe.engine.running().await_request(None, wait));
+                    rank::remember(context.waker());
+                    return Poll::Pending;
+                }
+            },
+        };
+        self.state = Waiting::Done(Completion::default());
+        self.unregister();
+        let kept = self.kept.take();
+        Poll::Ready(came.and_then(|outcome| settle(outcome, kept, self.site)))
+    }
+
     fn unregister(&mut self) {
         if let Some(scope) = self.scope.take() {
             // SAFETY: the request is done, or was taken back.
@@ -318,13 +401,13 @@ impl<'a, S: Scope<'a>> RequestFuture<'a, S> {
 }
 
 impl<'a, S: Scope<'a>> Drop for RequestFuture<'a, S> {
-    /// A receive is taken back, and so is registered no more; what cannot be is noticed by the
+    /// A receive is withdrawn, and so is registered no more; what cannot be is noticed by the
     /// scope.
     fn drop(&mut self) {
         let over = match &mut self.state {
             Waiting::Done(_) => true,
             Waiting::Pending(pending) => pending.give_up(),
-            Waiting::Task(done) => done.get(),
+            Waiting::Task(done) => done.get().is_some(),
         };
         if over {
             self.unregister();
@@ -338,34 +421,17 @@ impl<'a, S: Scope<'a>> Future for RequestFuture<'a, S> {
     type Output = Status;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Status> {
-        let this = &mut *self;
-        let outcome = match &mut this.state {
-            Waiting::Done(outcome) => *outcome,
-            Waiting::Pending(pending) => match Pin::new(pending).poll(context) {
-                Poll::Ready(outcome) => outcome.or_refuse(this.site),
-                Poll::Pending => return Poll::Pending,
-            },
-            Waiting::Task(done) if done.get() => Completion::default(),
-            Waiting::Task(_) => {
-                let wait = this.site.wait(None);
-                pe::with(|pe| pe.engine.running().await_request(None, wait));
-                rank::remember(context.waker());
-                return Poll::Pending;
-            }
-        };
-        this.state = Waiting::Done(outcome);
-        this.unregister();
-        Poll::Ready(settle(outcome, this.kept.take(), this.site))
+        self.try_poll(context).map(OrRefuse::or_refuse)
     }
 }
 
 impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// Ends it without waiting, if that can be done: a receive that no message has come for is
-    /// taken back. It is registered no more then.
+    /// withdrawn. It is registered no more then.
     fn give_up(&mut self) -> bool {
         let over = match &self.state {
             State::Done(_) => true,
-            State::Task(done) => done.get(),
+            State::Task(done) => done.get().is_some(),
             State::Pending(ticket) => ticket.at_home().is_some_and(|request| {
                 pe::with(|pe| {
                     pe.engine.cancel(request);

@@ -50,6 +50,21 @@ pub struct Statistics {
 ///
 /// # Panics
 /// Outside of a rank.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     world.process_at_rank(1 - world.rank()).send(&[0u8; 100]);
+///     let sent = vrt::statistics().sent;
+///     assert!(sent.iter().any(|(to, messages, bytes)| {
+///         (*to as i32, *messages, *bytes) == (1 - world.rank(), 1, 100)
+///     }));
+///     world.any_process().receive_vec::<u8>();
+/// });
+/// ```
 #[track_caller]
 pub fn statistics() -> Statistics {
     let (partners, mut statistics) = pe::with(|pe| {

@@ -43,6 +43,12 @@ pub(crate) mod sealed {
         /// The communicator.
         fn as_handle(&self) -> &vrt_core::comm::CommunicatorHandle;
     }
+
+    /// Things that stand for ranks in an order.
+    pub trait HasMembers {
+        /// The ranks, of the job.
+        fn members(&self) -> &vrt_core::comm::handle::Members;
+    }
 }
 use sealed::AsHandle;
 
@@ -58,6 +64,9 @@ pub trait AsCommunicator {
 /// An intra-communicator.
 #[derive(Clone, Debug)]
 pub struct SimpleCommunicator(pub(crate) CommunicatorHandle);
+
+/// The communicator of all ranks, as [`main`](crate::main) gives it to a program.
+pub type World = SimpleCommunicator;
 
 impl SimpleCommunicator {
     /// The communicator of all ranks of the job.
@@ -179,6 +188,18 @@ communicators! {
 }
 
 /// Which of the new communicators a rank joins in a split.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::topology::Color;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(5, |world| {
+///     let half = world.split_by_color(Color::with_value(world.rank() % 2)).unwrap();
+///     assert_eq!((half.rank(), half.size()), (world.rank() / 2, 3 - world.rank() % 2));
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Color(Option<u32>);
 

@@ -19,10 +19,11 @@ mod epoch;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::mem::ManuallyDrop;
+use std::pin::Pin;
 
 use crate::collective::SystemOperation;
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
-use crate::operation::OrRefuse;
+use crate::error::{At, ErrorKind, OrRefuse, refuse};
 use crate::operation::block_on_at;
 use crate::operation::site;
 use crate::operation::{Site, background};
@@ -31,7 +32,7 @@ use vrt_core::comm::create;
 use vrt_core::comm::operator::Operator;
 use vrt_core::comm::{CommunicatorHandle, shape::Shape};
 use vrt_core::net::shared::Leased;
-use vrt_core::operation::Turns;
+use vrt_core::operation::{MayBlock, Turns};
 use vrt_core::pe::{self, WindowPart};
 use vrt_core::rma::access::{self, Access, Elsewhere, Target};
 use vrt_core::rma::control::Control;
@@ -39,7 +40,7 @@ pub use vrt_core::rma::control::LockKind;
 use vrt_core::rma::epoch::Epoch;
 use vrt_core::rma::remote;
 use vrt_slot::Arena;
-use vrt_slot::report::count;
+use vrt_slot::locals::{self, Task};
 
 /// The traits of this module.
 pub mod traits {
@@ -51,7 +52,7 @@ pub trait OneSided: Communicator {
     /// A window over a slice of each rank (`MPI_Win_create`). Collective.
     ///
     /// The window has the slice's values in memory of its own, because a window that is forgotten
-    /// is accessed by others longer than the slice is borrowed; dropping the window puts the values
+    /// is accessed by others longer than the slice is borrowed; freeing the window puts the values
     /// back. [`allocate_window`](Self::allocate_window) does without the two copies.
     ///
     /// # Panics
@@ -94,8 +95,16 @@ impl<C: Communicator + ?Sized> OneSided for C {}
 
 /// Memory of all ranks of a communicator that each of them can read and write.
 ///
-/// Dropping it waits until all ranks drop it (`MPI_Win_free`); async ranks call
-/// [`free_async`](Self::free_async).
+/// All ranks free it: by [`free`](Self::free), or [`free_async`](Self::free_async) in async ranks, or by
+/// dropping it. What dropping it does depends on the rank:
+///
+/// | dropped in | does |
+/// |---|---|
+/// | a blocking rank | the same as `free`: waits until all ranks free it |
+/// | an async rank | waits for nothing: the rank's part in freeing it goes on beside what else the rank does, and its memory is given back when all ranks have freed it |
+/// | a rank that panics | nothing: the memory stays, as others may go on accessing it |
+///
+/// A window that is forgotten is never freed, and ranks that free it wait for ever.
 ///
 /// # Examples
 ///
@@ -118,6 +127,7 @@ impl<C: Communicator + ?Sized> OneSided for C {}
 ///     assert_eq!(memory, [if world.rank() == 0 { 41 } else { 1 }, 2, 3, 4]);
 /// });
 /// ```
+#[must_use = "a window that is dropped at once is freed, which waits for all ranks"]
 pub struct Window<'a, T: Equivalence + Copy> {
     comm: CommunicatorHandle,
     /// What other ranks access, by its address; dropped only when all have freed the window.
@@ -170,22 +180,21 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let control_at = std::ptr::from_ref::<Control>(&control) as usize;
         let words = [Elsewhere::new(at).word(), len as u64, Elsewhere::new(control_at).word()];
         let [a, b, c] = words.map(|word| [word as u32 as i32, (word >> 32) as i32]);
-        let own = create::same_ranks(comm, Shape::Plain, site).await.or_refuse(site);
+        let own = create::same_ranks(comm, Shape::Plain, site).await.at(site).or_refuse();
         let part = WindowPart { address: at, bytes, control: control_at };
         pe::with(|pe| pe.engine.add_window(own.context, part));
         let mine = [a[0], a[1], b[0], b[1], c[0], c[1], kind[0], kind[1]];
-        let all = create::all_gather(&own, mine, site).await.or_refuse(site);
+        let all = create::all_gather(&own, mine, site).await.at(site).or_refuse();
         if let Some(other) = all.iter().position(|theirs| theirs[6..] != kind) {
-            panic!(
-                "rank {} in {}: the window's values are {} ({signature}, {} bytes each) \
-                 here, but {} ({} bytes each) on rank {other}",
-                comm.rank,
-                site,
-                std::any::type_name::<T>(),
-                kind[1],
-                Signature::from_number(all[other][6] as u16),
-                all[other][7]
-            );
+            let kind = ErrorKind::WindowTypes {
+                own: std::any::type_name::<T>(),
+                own_signature: signature,
+                own_bytes: kind[1],
+                signature: Signature::from_number(all[other][6] as u16),
+                bytes: all[other][7],
+                rank: other as Rank,
+            };
+            refuse(kind, site);
         }
         let word = |low: i32, high: i32| u64::from(low as u32) | (u64::from(high as u32) << 32);
         let targets = all.iter().map(|[a, b, c, d, e, f, ..]| Target {
@@ -214,7 +223,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     /// When there is no such rank.
     #[track_caller]
     pub fn len_at(&self, rank: Rank) -> usize {
-        self.comm.job_rank(rank).or_refuse(site!(""));
+        self.comm.job_rank(rank).at(site!("len_at")).or_refuse();
         self.targets[rank as usize].len
     }
 
@@ -266,13 +275,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     ) {
         let site = site!("get_accumulate");
         if values.len() != before.len() {
-            panic!(
-                "rank {} in {}: {}, but room for {}",
-                self.comm.rank,
-                site,
-                count(values.len(), "value"),
-                count(before.len(), "result")
-            );
+            refuse(ErrorKind::ResultRoom { values: values.len(), results: before.len() }, site);
         }
         let fetched = before.as_mut_ptr().cast();
         let (from, operator) = (values.as_ptr().cast(), self.operator(op, site));
@@ -301,25 +304,14 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     #[track_caller]
     pub fn compare_and_swap(&self, rank: Rank, at: usize, expected: T, value: T) -> T {
         let site = site!("compare_and_swap");
-        if !matches!(size_of::<T>(), 1 | 2 | 4 | 8) {
-            panic!(
-                "rank {} in {}: values of {} bytes cannot be compared and swapped",
-                self.comm.rank,
-                site,
-                size_of::<T>()
-            );
+        let (what, bytes) = (std::any::type_name::<T>(), size_of::<T>());
+        if !matches!(bytes, 1 | 2 | 4 | 8) {
+            refuse(ErrorKind::Incomparable { what, bytes, gaps: 0 }, site);
         }
         // What is in a gap is nobody's: equal values may differ there.
         let data = T::equivalent_datatype().datatype_ref().size();
-        if data != size_of::<T>() {
-            panic!(
-                "rank {} in {}: {} cannot be compared and swapped: {} of its {} bytes are gaps",
-                self.comm.rank,
-                site,
-                std::any::type_name::<T>(),
-                size_of::<T>() - data,
-                size_of::<T>()
-            );
+        if data != bytes {
+            refuse(ErrorKind::Incomparable { what, bytes, gaps: bytes - data }, site);
         }
         let mut before = value;
         let swap = Access::CompareAndSwap {
@@ -409,7 +401,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     /// When there is no such rank.
     #[track_caller]
     pub fn shared_query(&self, rank: Rank) -> (*mut T, usize) {
-        self.comm.job_rank(rank).or_refuse(site!(""));
+        self.comm.job_rank(rank).at(site!("shared_query")).or_refuse();
         let target = &self.targets[rank as usize];
         (target.address.address() as *mut T, target.len)
     }
@@ -420,13 +412,10 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let whole = |operator: &Operator| operator.scalar.extent() == size_of::<T>();
         match operator.filter(|operator| operator.is_defined() && whole(operator)) {
             Some(operator) => operator,
-            None => panic!(
-                "rank {} in {}: {:?} is not defined for {}",
-                self.comm.rank,
-                site,
-                op.0,
-                std::any::type_name::<T>()
-            ),
+            None => {
+                let (op, scalar) = (format!("{:?}", op.0), std::any::type_name::<T>().to_owned());
+                refuse(ErrorKind::OpOnScalar { op, scalar }, site)
+            }
         }
     }
 
@@ -517,7 +506,8 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         // SAFETY: as the caller promises.
         unsafe { remote::access(rank, self.comm.context, at * each, len, each, access, site) }
             .await
-            .or_refuse(site);
+            .at(site)
+            .or_refuse();
     }
 
     #[inline]
@@ -530,24 +520,38 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     }
 
     #[cold]
-    fn refuse_place(&self, rank: Rank, at: usize, len: usize, site: Site) -> ! {
-        let me = self.comm.rank;
-        match usize::try_from(rank).ok().and_then(|rank| self.targets.get(rank)) {
-            None => panic!(
-                "rank {me} in {site}: rank {rank} is out of range: 0 to {} are allowed",
-                self.comm.size - 1
-            ),
-            Some(target) => panic!(
-                "rank {me} in {site}: {} from {at} on, not inside the window of rank {rank}, which \
-                 has {}",
-                count(len, "value"),
-                target.len
-            ),
-        }
+    fn refuse_place(&self, rank: Rank, at: usize, values: usize, site: Site) -> ! {
+        self.comm.job_rank(rank).at(site).or_refuse();
+        let len = self.targets.get(rank as usize).map_or(0, |target| target.len);
+        refuse(ErrorKind::WindowPlace { rank, at, values, len }, site)
     }
 
-    /// Waits until all ranks free the window, for async ranks. Dropped early, others do not wait for
-    /// this rank's part, but its memory is not given back.
+    /// Waits until all ranks free the window (`MPI_Win_free`); then the values are put back into the slice that
+    /// it was made over. Collective.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let window = world.allocate_window(vec![0; 2]);
+    ///     window.fence();
+    ///     window.put(1 - world.rank(), 0, &[7]);
+    ///     window.fence();
+    ///     assert_eq!(window.load(0), 7);
+    ///     window.free();
+    /// });
+    /// ```
+    #[track_caller]
+    pub fn free(mut self) {
+        let site = site!("free");
+        block_on_at(epoch::barrier(&self.comm, site), site);
+        self.freed = true;
+    }
+
+    /// The async twin of [`free`](Self::free). Dropped early, others do not wait for this rank's part, but
+    /// its memory is not given back.
     #[track_caller]
     pub fn free_async(self) -> impl Future<Output = ()> + use<'a, T> {
         let site = site!("free_async");
@@ -558,6 +562,25 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
             window.freed = true;
             drop(ManuallyDrop::into_inner(window));
         }
+    }
+
+    /// Has the rank free the window beside what else it does. It waits for nobody.
+    fn free_beside(&mut self, site: Site) {
+        let comm = self.comm.clone();
+        // SAFETY: the caller drops the window, so they are not used again.
+        let (memory, control) = unsafe {
+            (ManuallyDrop::take(&mut self.memory), ManuallyDrop::take(&mut self.control))
+        };
+        let free: Pin<Box<dyn Future<Output = ()> + '_>> = Box::pin(async move {
+            epoch::barrier(&comm, site).await;
+            pe::with(|pe| pe.engine.remove_window(comm.context));
+            // All ranks have freed the window, so nobody accesses these again.
+            drop((memory, control));
+        });
+        // SAFETY: the task borrows nothing, and to drop values that are `Copy` is to give back their block.
+        let free =
+            unsafe { std::mem::transmute::<Pin<Box<dyn Future<Output = ()> + '_>>, Task>(free) };
+        locals::spawn(free);
     }
 }
 
@@ -570,6 +593,9 @@ impl<T: Equivalence + Copy> Drop for Window<'_, T> {
                 return;
             }
             let site = site!("drop of a window");
+            if self.back.is_none() && pe::in_rank() && MayBlock::here().is_none() {
+                return self.free_beside(site);
+            }
             block_on_at(epoch::barrier(&self.comm, site), site);
         }
         if pe::in_rank() {

@@ -1,4 +1,4 @@
-//! Every example is a job that ends well and says what it found; README's table has them all.
+//! Every example is a job that ends well and says what it found; the table in `docs/rust.md` has them all.
 //!
 //! Cargo builds examples for `cargo test` of the package, but not where `--test` names a test: then
 //! `cargo build -p virtual-ranks --examples` has to come first.
@@ -90,13 +90,13 @@ fn every_example_is_run() {
 }
 
 #[test]
-fn the_readme_has_every_example_and_no_other() {
-    let readme = include_str!("../../README.md");
-    let (_, table) = readme.split_once("| example |").unwrap();
+fn the_book_has_every_example_and_no_other() {
+    let page = include_str!("../../docs/rust.md");
+    let (_, table) = page.split_once("| example |").unwrap();
     let rows = table.lines().skip(2).take_while(|line| line.starts_with('|'));
     // A row may have several.
     let first_cells = rows.filter_map(|row| row.split('|').nth(1));
     let rows: BTreeSet<&str> =
         first_cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).collect();
-    assert_eq!(rows, names(), "README's table, and the examples that are run");
+    assert_eq!(rows, names(), "the table in docs/rust.md, and the examples that are run");
 }

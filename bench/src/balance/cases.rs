@@ -1,15 +1,15 @@
-//! The cases: programs, what would be best for them, and what else runs meanwhile.
+//! The cases: programs, the best balancing for each, and other load during the run.
 
-/// A program in some circumstances.
+/// A program and its circumstances.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
     pub name: &'static str,
-    /// The program and its arguments, as one would type them after `VRT_PES=2`.
+    /// The program and its arguments, as they would follow `VRT_PES=2` on a command line.
     pub command: &'static str,
-    /// The balancer that somebody names who knows the case; nothing where none helps.
+    /// The balancer that an expert would choose for the case; empty if none helps.
     pub best: &'static [&'static str],
     pub auto: &'static [&'static str],
-    /// For how many seconds another program has the core of PE 1 for itself half of the time.
+    /// For how many seconds another program uses the core of PE 1 half of the time.
     pub shared: f64,
     /// It runs as one PE on each of two machines.
     pub is_across: bool,
@@ -20,7 +20,7 @@ const BY_STATE: &[&str] = &["--lb", "auto", "--lb-report", "steps", "--move", "s
 const REFINE: &[&str] = &["--lb", "greedy-refine", "--lb-period", "100ms"];
 const REFINE_BY_STATE: &[&str] =
     &["--lb", "greedy-refine", "--lb-period", "100ms", "--move", "state"];
-/// Ranks that talk stay on one machine.
+/// Ranks that communicate stay on one machine.
 const HILBERT: &[&str] = &["--lb", "hilbert", "--lb-period", "100ms"];
 const REFINE_SLOWLY: &[&str] = &["--lb", "greedy-refine", "--lb-period", "400ms"];
 /// Longer than any case takes.
@@ -35,7 +35,7 @@ const fn case(
     Case { name, command, best, auto: AUTO, shared, is_across: false }
 }
 
-/// Jacobi: how often ranks offer to move by state (0: never), cells on a side, ranks, iterations, and more.
+/// Jacobi: how often ranks offer to move by state (0: never), cells per side, ranks, iterations, and further options.
 macro_rules! jacobi {
     ($every:literal, $size:literal, $ranks:literal, $iterations:literal $(, $more:literal)*) => {
         concat!(
@@ -80,7 +80,7 @@ pub(super) const CASES: &[Case] = &[
         // Both machines have this one's cores: their PEs would be bound to the same.
         ..case(
             "uneven 96^3 on two machines",
-            jacobi!(0, 96, 32, 3000, "--uneven 0.25:8 --no-pin"),
+            jacobi!(0, 96, 32, 3000, "--uneven 0.25:8 --no-bind"),
             HILBERT,
             0.0,
         )

@@ -10,14 +10,14 @@ use super::cases::Case;
 /// A placement that was tried and judged.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Trial {
-    /// The gain that was promised, as a part, and the one that came.
+    /// The predicted gain, as a part, and the measured one.
     pub promised: f64,
     pub came: f64,
-    /// What has become of it.
+    /// Its result.
     pub verdict: Verdict,
 }
 
-/// What became of a trial.
+/// The result of a trial.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
     Kept,
@@ -25,16 +25,16 @@ pub(super) enum Verdict {
     TakenBack,
 }
 
-/// What a run has told.
+/// The results of a run.
 pub(super) struct Outcome {
     pub seconds: f64,
-    /// Of these: what looking at ranks, deciding and moving them took.
+    /// The part of them spent on measuring ranks, deciding and moving.
     pub balancing: f64,
     pub trials: Vec<Trial>,
 }
 
-/// Runs a case with a balancer; `folder` is where its program is, and `two_machines` the script that runs it as one PE
-/// on each of two machines, if it is to.
+/// Runs a case with a balancer; `folder` is the directory of its program, and `two_machines` the script that runs it as
+/// one PE on each of two machines, if requested.
 pub(super) fn run(
     case: &Case,
     folder: Option<&Path>,
@@ -74,7 +74,7 @@ pub(super) fn run(
     })
 }
 
-/// Another program on the core of PE 1, which ends with this value.
+/// Another program on the core of PE 1, which is killed when this is dropped.
 struct Other(Child);
 
 impl Other {
@@ -102,8 +102,8 @@ impl Drop for Other {
     }
 }
 
-/// The seconds that a program says it took: a line `time` with a number. Where it says those of a part that it
-/// repeats (`s a search`), the whole run counts.
+/// The seconds that a program reports: a line `time` with a number. If it reports those of a part that it repeats (`s a
+/// search`), the whole run counts.
 fn seconds_in(text: &str) -> Option<f64> {
     let line = text.lines().find_map(|line| line.strip_prefix("time "))?;
     if line.contains("a search") {
@@ -112,14 +112,14 @@ fn seconds_in(text: &str) -> Option<f64> {
     line.split_whitespace().next()?.parse().ok()
 }
 
-/// The seconds that balancing took, which the balancer tells of at the end.
+/// The seconds that balancing took, from the balancer's final report.
 fn balancing_in(said: &str) -> Option<f64> {
     let line = said.lines().rfind(|line| line.contains("load balancing: "))?;
     let (_, rest) = line.split_once(" moved")?.1.split_once(" in ")?;
     rest.split_whitespace().next()?.parse().ok()
 }
 
-/// The trials of which the balancer has told: a line says what is promised, a later one what came.
+/// The trials reported by the balancer: one line contains the predicted gain, a later one the measured one.
 fn trials_in(said: &str) -> Vec<Trial> {
     let mut promised = None;
     let mut trials = Vec::new();
@@ -145,7 +145,7 @@ fn trials_in(said: &str) -> Vec<Trial> {
     trials
 }
 
-/// The part that a text such as `+18.2%` begins with.
+/// The part at the beginning of a text such as `+18.2%`.
 fn percent(text: &str) -> Option<f64> {
     let (number, _) = text.split_once('%')?;
     Some(number.trim().parse::<f64>().ok()? / 100.0)

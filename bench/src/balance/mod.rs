@@ -1,14 +1,14 @@
-//! `scripts/bench-balance`: does `--lb auto` pay, and does it cost nothing where there is nothing to gain?
+//! `scripts/bench-balance`: does `--lb auto` pay, and is it free where there is nothing to gain?
 //!
-//! Each case runs without balancing, with the strategy and period that somebody who knows the case would
-//! name, and with `--lb auto`, in turn, so that what the machine does besides falls on all of them.
+//! Each case runs without balancing, with the strategy and period that an expert would choose for it, and with `--lb
+//! auto`, alternately, so that other load on the machine affects all of them.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `cases` | programs and their arguments, what else runs on a core meanwhile |
-//! | `job` | one run: its seconds, and the trials that it tells of |
-//! | `replay` | what `lb-sim` makes of a recording of the case |
-//! | `plot` | what was promised and what came, as a picture |
+//! | `cases` | programs and their arguments, other load on a core |
+//! | `job` | one run: its seconds, and the trials that it reports |
+//! | `replay` | the results of `lb-sim` for a recording of the case |
+//! | `plot` | predicted and measured gains, as a figure |
 
 mod cases;
 mod job;
@@ -26,7 +26,7 @@ use crate::measure::{error_of_median, median};
 use cases::{CASES, Case};
 use job::Trial;
 
-/// What `scripts/bench-balance` can be told.
+/// The options of `scripts/bench-balance`.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "scripts/bench-balance",
@@ -34,8 +34,8 @@ use job::Trial;
     about = "Compare `--lb auto` with no balancing and with the best known strategy"
 )]
 pub struct Args {
-    /// Runs of each case with each balancer, in turn
-    #[arg(long, default_value_t = 5, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..))]
+    /// Runs of each case with each balancer, alternately
+    #[arg(long, default_value_t = 5, value_name = "COUNT", value_parser = vrt_cli::positive::<u32>)]
     repeat: u32,
     /// Only cases whose names contain this
     #[arg(long, value_name = "TEXT", default_value = "")]
@@ -43,19 +43,19 @@ pub struct Args {
     /// Print the names of the cases and stop
     #[arg(long)]
     list: bool,
-    /// The folder with the programs
+    /// The directory with the programs
     #[arg(long, value_name = "FOLDER", hide = true)]
     programs: Option<PathBuf>,
-    /// The folder with the programs for cases on two machines, which are left out without
+    /// The directory with the programs for cases on two machines, which are skipped without it
     #[arg(long, value_name = "FOLDER", hide = true, requires = "two_machines")]
     across: Option<PathBuf>,
     /// The script that runs them there
     #[arg(long, value_name = "SCRIPT", hide = true)]
     two_machines: Option<PathBuf>,
-    /// Record each case once more, and say whether `lb-sim` finds the same winners
+    /// Record each case once more, and check whether `lb-sim` finds the same winners
     #[arg(long)]
     replay: bool,
-    /// Where to draw what was promised and what came, as SVG
+    /// Where to draw predicted and measured gains, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
 }
@@ -63,26 +63,27 @@ pub struct Args {
 /// Why there is no table.
 #[derive(Debug, Error)]
 pub enum Error {
-    /// No case is named so.
+    /// No case has this name.
     #[error("--only {0}: no case has that in its name; --list prints them")]
     NoCase(String),
-    /// A program did not run to its end.
+    /// A program did not run to completion.
     #[error("{0}: {1}")]
     Job(String, String),
-    /// The picture cannot be written.
+    /// The figure cannot be written.
     #[error("cannot draw {0}: {1}")]
     Draw(PathBuf, String),
 }
 
-/// The most that `auto` may take over no balancing, and over the best known way.
+/// The most time that `auto` may take relative to no balancing, and relative to the best known
+/// strategy.
 const OVER_NONE: f64 = 1.02;
 const OVER_BEST: f64 = 1.05;
 
-/// Runs the cases and prints the table. Gives whether all targets are met.
+/// Runs the cases and prints the table. Returns whether all targets are met.
 ///
 /// # Errors
 ///
-/// When a program fails, there is no such case, or the picture cannot be written.
+/// If a program fails, the case does not exist, or the figure cannot be written.
 pub fn run(args: &Args) -> Result<bool, Error> {
     let chosen = || CASES.iter().filter(|case| case.name.contains(&args.only));
     if chosen().next().is_none() {
@@ -125,12 +126,12 @@ pub fn run(args: &Args) -> Result<bool, Error> {
     Ok(is_met)
 }
 
-/// Who balances a case.
+/// The balancer of a case.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Balancer {
-    /// Nobody.
+    /// No balancing.
     Null,
-    /// The best known strategy, where there is one.
+    /// The best known strategy, if there is one.
     Best,
     Auto,
 }
@@ -145,7 +146,7 @@ struct Times {
     none: Vec<f64>,
     best: Vec<f64>,
     auto: Vec<f64>,
-    /// The part of its time that `auto` took itself.
+    /// The part of its time that `auto` used itself.
     balancing: Vec<f64>,
 }
 
@@ -166,7 +167,7 @@ fn times_of(case: &Case, args: &Args, trials: &mut Vec<Trial>) -> Result<Times, 
     Ok(times)
 }
 
-/// Prints what a replay of the case says; gives whether those win that have won.
+/// Prints the result of a case's replay; returns whether it has the same winners.
 fn replayed(case: &Case, args: &Args, times: &Times) -> Result<bool, Error> {
     let (folder, launcher) = where_it_runs(case, args);
     let lb_sim = args.programs.as_deref().map_or_else(|| "lb-sim".into(), |it| it.join("lb-sim"));
@@ -183,7 +184,7 @@ fn replayed(case: &Case, args: &Args, times: &Times) -> Result<bool, Error> {
     Ok(agrees)
 }
 
-/// The folder with a case's programs, and what runs them, if not they themselves.
+/// The directory with a case's programs, and the script that runs them, if needed.
 fn where_it_runs<'a>(case: &Case, args: &'a Args) -> (Option<&'a Path>, Option<&'a Path>) {
     match case.is_across {
         true => (args.across.as_deref(), args.two_machines.as_deref()),
@@ -192,7 +193,7 @@ fn where_it_runs<'a>(case: &Case, args: &'a Args) -> (Option<&'a Path>, Option<&
 }
 
 impl Times {
-    /// Seconds of the runs with a balancer, in turn.
+    /// Seconds of the runs with a balancer, in order.
     fn of(&self, balancer: Balancer) -> &[f64] {
         match balancer {
             Balancer::Null => &self.none,
@@ -201,7 +202,7 @@ impl Times {
         }
     }
 
-    /// Prints the row; gives whether it is as it should be.
+    /// Prints the row; returns whether the targets are met.
     fn print(&self, case: &Case) -> bool {
         let (none, auto) = (median(self.none.clone()), median(self.auto.clone()));
         let best = (!self.best.is_empty()).then(|| median(self.best.clone()));
@@ -227,12 +228,12 @@ impl Times {
     }
 }
 
-/// How much longer runs took than those that they followed.
+/// How much longer runs took than the preceding ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Ratio {
     /// Median.
     value: f64,
-    /// Standard error of that; infinite if there are too few to tell.
+    /// Its standard error; infinite if there are too few runs.
     error: f64,
 }
 
@@ -240,7 +241,7 @@ struct Ratio {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Verdict {
     Met,
-    /// It does not seem so, but by no more than runs differ.
+    /// It does not seem so, but the difference is within noise.
     Unclear,
     Missed,
 }
@@ -251,7 +252,7 @@ impl Ratio {
         Ratio { value: median(ratios.clone()), error: error_of_median(&ratios) }
     }
 
-    /// Whether it is at most so much.
+    /// Whether it is at most this much.
     fn verdict(self, most: f64) -> Verdict {
         let errors = if self.error.is_finite() { 2.0 * self.error } else { 0.0 };
         match self.value {

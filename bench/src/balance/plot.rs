@@ -1,4 +1,4 @@
-//! What was promised and what came, of each trial, as a picture.
+//! Predicted and measured gains of each trial, as a figure.
 
 use std::path::Path;
 

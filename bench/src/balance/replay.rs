@@ -1,5 +1,5 @@
-//! What `lb-sim` says of a case: it is recorded without balancing, and replayed without, with the best known balancer
-//! and with `auto`.
+//! The results of `lb-sim` for a case: it is recorded without balancing, and replayed without, with the best known
+//! balancer and with `auto`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -12,7 +12,7 @@ use super::{Balancer, Error, Ratio, Times};
 
 /// Milliseconds between two phases of a recording.
 const PHASE: u64 = 50;
-/// Whose time is longer by no more than this part is as fast, or by twice what is not certain of it.
+/// A time that is longer by no more than this part, or by twice its uncertainty, counts as equally fast.
 const CLOSE: f64 = 0.05;
 
 /// Seconds of a case without balancing, with the best known balancer, if there is one, and with `auto`.
@@ -24,8 +24,8 @@ pub(super) struct Seconds {
 }
 
 impl Seconds {
-    /// Whether the fastest here is among the fastest in real runs, and the other way round. Two of these are
-    /// compared as they followed each other, which says more than how both compare with a third one.
+    /// Whether the fastest balancer here is among the fastest in real runs, and vice versa. Two of these are compared
+    /// pairwise as they followed each other, which is more accurate than comparing both with a third one.
     pub fn agrees_with(&self, real: &Times) -> bool {
         let there = Balancer::ALL.into_iter().filter(|it| !real.of(*it).is_empty());
         let there: Vec<(Balancer, f64)> =
@@ -56,7 +56,7 @@ impl Seconds {
     }
 }
 
-/// What a replay says of who decided.
+/// The replay's result for one balancer.
 #[derive(Debug, Deserialize)]
 struct Replayed {
     balancer: String,
@@ -111,7 +111,7 @@ pub(super) fn of(
     })
 }
 
-/// The strategy that arguments name, and after how many phases it decides.
+/// The strategy in some arguments, and the number of phases between its decisions.
 fn best<'a>(arguments: &[&'a str]) -> (&'a str, u64) {
     let after = |name: &str| {
         let at = arguments.iter().position(|argument| *argument == name)?;
@@ -125,7 +125,7 @@ fn best<'a>(arguments: &[&'a str]) -> (&'a str, u64) {
 mod tests {
     use super::*;
 
-    /// Runs in turn.
+    /// Runs in order.
     fn runs(none: &[f64], best: &[f64], auto: &[f64]) -> Times {
         let [none, best, auto] = [none, best, auto].map(<[f64]>::to_vec);
         Times { none, best, auto, balancing: Vec::new() }

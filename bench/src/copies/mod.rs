@@ -1,13 +1,13 @@
-//! `scripts/bench copies`: what do long messages come to beside copies that no runtime makes?
+//! `scripts/bench copies`: how do long messages compare with plain copies?
 //!
 //! `c/copy.c` copies messages between two processes by every method that the processor has, by either end or by both at
-//! once, in small and large pages. Beside it, in turn, runs the ping-pong of `vrt`, which chooses by itself, and that of
-//! Open MPI.
+//! once, in small and large pages. Alternately with it run the ping-pong of `vrt`, which chooses its method itself, and
+//! that of Open MPI.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `system` | who copies, and what it measures |
-//! | `report` | what was best for each length: tables, figures, and the numbers as JSON |
+//! | `system` | the programs that copy, and their measurements |
+//! | `report` | the best for each length: tables, figures, and the numbers as JSON |
 
 mod report;
 mod system;
@@ -20,7 +20,7 @@ use thiserror::Error;
 use crate::table::own_directory;
 use system::{Case, Programs, Results, System};
 
-/// What `scripts/bench copies` can be told.
+/// The options of `scripts/bench copies`.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(
     name = "scripts/bench copies",
@@ -38,11 +38,11 @@ pub struct Args {
     #[arg(long, value_name = "LENGTHS", value_delimiter = ',', value_parser = length)]
     bytes: Vec<u32>,
 
-    /// Runs of each program, of which the median counts
-    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Runs of each program; the median counts
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = vrt_cli::positive::<u32>)]
     rounds: u32,
 
-    /// One round with fewer lengths: a rough picture in less than a minute
+    /// One round with fewer lengths: rough results in less than a minute
     #[arg(long, conflicts_with_all = ["rounds", "bytes"])]
     quick: bool,
 
@@ -50,7 +50,7 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER", default_value = "copies-results")]
     out: PathBuf,
 
-    /// Run vrt and the bare copies only
+    /// Run only vrt and the plain copies
     #[arg(long)]
     no_open_mpi: bool,
 
@@ -61,9 +61,9 @@ pub struct Args {
 
 const LEAST: u32 = 4 << 10;
 const MOST: u32 = 64 << 20;
-/// Lengths where there is little time.
+/// The lengths if time is short.
 const FEW: [u32; 5] = [16 << 10, 256 << 10, 1 << 20, 4 << 20, 32 << 20];
-/// What the longest loop of `c/copy.c` copies at once, by both ends.
+/// The number of bytes that the longest loop of `c/copy.c` copies at once, by both ends.
 const UNIT: u32 = 512;
 
 /// A length of messages.
@@ -79,7 +79,7 @@ fn length(text: &str) -> Result<u32, String> {
         .ok_or_else(|| "expected a multiple of 512 up to 1024M, as in 4K".to_owned())
 }
 
-/// A length as one would type it.
+/// A length as a user would type it.
 fn shown_length(bytes: u32) -> String {
     match bytes {
         _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
@@ -89,7 +89,7 @@ fn shown_length(bytes: u32) -> String {
 }
 
 impl Args {
-    /// Lengths in order, each once.
+    /// The lengths, sorted and without repetition.
     fn lengths(&self) -> Vec<u32> {
         let mut lengths = match (self.quick, self.bytes.as_slice()) {
             (true, _) => FEW.to_vec(),
@@ -120,11 +120,11 @@ pub enum Error {
     Write(#[from] experiments::WriteError),
 }
 
-/// Runs everything in turn and writes the report.
+/// Runs everything alternately and writes the report.
 ///
 /// # Errors
 ///
-/// When a program fails, or a file cannot be written.
+/// If a program fails, or a file cannot be written.
 pub fn run(args: &Args) -> Result<(), Error> {
     let directory = own_directory()?;
     let c_programs = args.c_programs.clone().unwrap_or_else(|| directory.join("bench-c"));

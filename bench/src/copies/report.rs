@@ -1,4 +1,5 @@
-//! What came of all runs: a figure of each kind of buffers, `report.md`, and the numbers as `copies.csv` and `copies.json`.
+//! The results of all runs: a figure for each kind of buffers, `report.md`, and the numbers as `copies.csv` and
+//! `copies.json`.
 
 use std::collections::BTreeSet;
 
@@ -10,14 +11,14 @@ use super::{Args, Error, shown_length};
 use crate::measure::median;
 use crate::table::processor;
 
-/// What the C library does.
+/// The method of the C library.
 const PLAIN: &str = "memcpy";
 
-/// Writes everything to the folder, and the report to standard output, too.
+/// Writes everything to the directory, and the report also to standard output.
 ///
 /// # Errors
 ///
-/// When a file cannot be written.
+/// If a file cannot be written.
 pub(super) fn write(
     args: &Args,
     mut folder: Folder,
@@ -70,7 +71,7 @@ fn row(cells: impl IntoIterator<Item = String>) -> String {
     format!("| {} |\n", cells.into_iter().collect::<Vec<_>>().join(" | "))
 }
 
-/// The head of a table whose first column has lengths.
+/// The head of a table whose first column contains lengths.
 fn head<'a>(titles: impl IntoIterator<Item = &'a str>) -> String {
     let titles: Vec<String> = std::iter::once("length").chain(titles).map(str::to_owned).collect();
     let line = "|---".repeat(titles.len());
@@ -81,7 +82,7 @@ fn number(rate: Option<f64>) -> String {
     rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"))
 }
 
-/// For each length the best way by one end and by both, what runtimes come to, and vrt's part of the best.
+/// For each length the best method by one end and by both, the rates of runtimes, and vrt's part of the best.
 fn best_of_all(systems: &[System], all: &[&Results]) -> String {
     let titles = ["best of one end", "best of both ends", "memcpy by the receiver"];
     let titles = titles.into_iter().chain(systems.iter().map(|it| it.title()));
@@ -133,13 +134,13 @@ fn by_method(who: Who, all: &[&Results]) -> String {
     table
 }
 
-/// Ratios of the times of two ways in each round, the first by the second.
+/// Ratios of the times of two methods in each round, the first by the second.
 fn ratio(results: &Results, first: &Way, second: &Way) -> Option<Spread> {
     let (first, second) = (results.bare.get(first)?, results.bare.get(second)?);
     Spread::of(first.iter().zip(second).map(|(first, second)| first / second))
 }
 
-/// What pays beside `memcpy`: the other end's help, the fastest other method, non-temporal stores, large pages.
+/// What pays in addition to `memcpy`: the other end's help, the fastest other method, non-temporal stores, large pages.
 fn ratios(all: &[&Results]) -> String {
     let titles =
         ["both ends / receiver", "fastest other method", "fastest non-temporal one", "2M / 4K"];
@@ -249,7 +250,7 @@ mod tests {
     use super::*;
     use crate::copies::system::Case;
 
-    /// As if each way had a speed of its own.
+    /// As if each method had its own speed.
     fn results(case: Case) -> Results {
         let mut results = Results::new(case);
         for (method, speed) in [("memcpy", 1.0), ("movsb", 0.9), ("avx512-nt", 2.0)] {

@@ -1,4 +1,5 @@
-//! Who copies messages, and what it measures: copies without a runtime, `vrt`, Open MPI.
+//! The systems that copy messages, and their measurements: copies without a runtime, `vrt`, Open
+//! MPI.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -11,16 +12,16 @@ use crate::table::Error;
 use crate::table::process::{run_program, run_to_end, show};
 use crate::table::run::mpirun;
 
-/// Bytes that a repetition sends one way, if a message has no more.
+/// Bytes that a repetition sends one way, unless a message has more.
 const VOLUME: u32 = 8 << 20;
-/// Repetitions of a run, of which the program takes the median.
+/// Repetitions per run; the program takes their median.
 const REPETITIONS: u32 = 3;
 
 /// What is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Case {
     pub bytes: u32,
-    /// Whether each line is written before it is sent and read when it was received.
+    /// Whether each cache line is written before it is sent and read after it was received.
     pub touched: bool,
 }
 
@@ -41,7 +42,7 @@ impl Case {
 pub(super) enum Who {
     Receiver,
     Sender,
-    /// Each one half, at once.
+    /// Each end copies one half, at the same time.
     Both,
 }
 
@@ -55,10 +56,10 @@ impl Who {
     }
 }
 
-/// A way to copy without a runtime.
+/// A method of copying without a runtime.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
 pub(super) struct Way {
-    /// As `c/methods.h` calls it.
+    /// Its name in `c/methods.h`.
     pub method: String,
     pub who: Who,
     /// The size of pages.
@@ -66,7 +67,7 @@ pub(super) struct Way {
 }
 
 impl Way {
-    /// Whether its stores go past the caches.
+    /// Whether its stores bypass the caches.
     pub(super) fn is_non_temporal(&self) -> bool {
         self.method.contains("-nt") && !self.method.ends_with("-nta")
     }
@@ -90,14 +91,14 @@ pub(super) enum System {
 }
 
 impl System {
-    /// All of them; without Open MPI if need be.
+    /// All of them; without Open MPI if requested.
     pub(super) fn all(with_open_mpi: bool) -> Vec<Self> {
         let mut all = vec![Self::Vrt, Self::VrtSmallPages];
         all.extend(with_open_mpi.then_some(Self::OpenMpi));
         all
     }
 
-    /// As reports call it.
+    /// Its name in reports.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Vrt => "vrt",
@@ -119,7 +120,7 @@ impl Results {
         Self { case, bare: BTreeMap::new(), systems: BTreeMap::new() }
     }
 
-    /// The fastest of some ways, by the median of its rounds, and its rate in GB/s.
+    /// The fastest of some methods, by the median of its rounds, and its rate in GB/s.
     pub(super) fn best(&self, among: impl Fn(&Way) -> bool) -> Option<(&Way, f64)> {
         (self.bare.iter().filter(|(way, _)| among(way)))
             .map(|(way, seconds)| (way, self.case.rate(median(seconds.clone()))))
@@ -140,11 +141,11 @@ pub(super) struct Programs {
 }
 
 impl Programs {
-    /// One more round of all programs.
+    /// Runs one more round of all programs.
     ///
     /// # Errors
     ///
-    /// When one of them fails.
+    /// If one of them fails.
     pub(super) fn run(&self, systems: &[System], results: &mut Results) -> Result<(), Error> {
         let case = results.case;
         for line in bare_copies(self.bare(case))? {
@@ -157,7 +158,7 @@ impl Programs {
         Ok(())
     }
 
-    /// All ways that there are here.
+    /// All methods that are available here.
     fn bare(&self, case: Case) -> Command {
         let mut command = Command::new(&self.copy);
         command.args([case.bytes, case.trips(), REPETITIONS].map(|it| it.to_string()));

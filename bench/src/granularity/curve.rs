@@ -1,47 +1,47 @@
-//! Efficiency over granularity, and where it falls below a half.
+//! Efficiency over granularity, and where it falls below one half.
 
 use crate::programs::metg::flops;
 
-/// The share of the peak rate that a task has to be worth.
+/// The fraction of the peak rate that a task must reach.
 const LEAST_EFFICIENCY: f64 = 0.5;
 
 /// Runs of a graph with one number of iterations.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Run {
-    /// Of the kernel of each task.
+    /// Iterations of each task's kernel.
     pub iterations: u32,
-    /// Of the wall clock.
+    /// Wall-clock seconds.
     pub seconds: f64,
 }
 
-/// Of what rates and granularities are worked out.
+/// The data from which rates and granularities are computed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Scale {
-    /// Cores that run the graph.
+    /// Number of cores that run the graph.
     pub cores: f64,
-    /// Tasks of the graph.
+    /// Number of tasks of the graph.
     pub tasks: f64,
 }
 
 impl Scale {
-    /// Seconds of a core for each task.
+    /// Core seconds per task.
     pub(super) fn granularity(self, run: Run) -> f64 {
         run.seconds * self.cores / self.tasks
     }
 
-    /// Useful operations of a core in a second.
+    /// Useful operations per core and second.
     pub(super) fn rate(self, run: Run) -> f64 {
         flops(run.iterations) / self.granularity(run)
     }
 }
 
-/// What tasks of some size are worth.
+/// The efficiency of tasks of some size.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
     pub iterations: u32,
-    /// Seconds of a core for each task.
+    /// Core seconds per task.
     pub granularity: f64,
-    /// Of the peak rate.
+    /// The fraction of the peak rate.
     pub efficiency: f64,
 }
 
@@ -55,19 +55,19 @@ pub(super) fn curve(scale: Scale, runs: &[Run], peak: f64) -> Vec<Point> {
     runs.iter().map(point).collect()
 }
 
-/// Seconds of the smallest tasks that are worth at least a half, from points of large tasks to small ones.
+/// Seconds of the smallest tasks that reach at least one half, from points of large tasks to small ones.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Metg {
-    /// So many.
+    /// This value.
     At(f64),
-    /// No more than so many: all that were tried are worth it.
+    /// At most this value: all tasks that were tried reach it.
     Below(f64),
-    /// None of the tasks is worth it.
+    /// No task reaches it.
     Never,
 }
 
 impl Metg {
-    /// Seconds, if there is a number at all.
+    /// Seconds, if there is a number.
     pub(super) fn seconds(self) -> Option<f64> {
         match self {
             Self::At(seconds) | Self::Below(seconds) => Some(seconds),
@@ -76,8 +76,8 @@ impl Metg {
     }
 }
 
-/// The minimum effective task granularity of a curve: between the last point that is worth it and the one behind, on a
-/// line over the logarithm of the granularity.
+/// The minimum effective task granularity of a curve: between the last point that reaches one half and the next one, by
+/// interpolation over the logarithm of the granularity.
 pub(super) fn metg(curve: &[Point]) -> Metg {
     let Some(at) = curve.iter().rposition(|point| point.efficiency >= LEAST_EFFICIENCY) else {
         return Metg::Never;
@@ -96,7 +96,7 @@ pub(super) fn metg(curve: &[Point]) -> Metg {
 mod tests {
     use super::*;
 
-    /// Points of a runtime that adds so many seconds to each task.
+    /// Points of a runtime that adds this many seconds to each task.
     fn with_overhead(overhead: f64) -> Vec<Point> {
         let scale = Scale { cores: 2.0, tasks: 100.0 };
         let runs: Vec<Run> = (0..14)

@@ -1,13 +1,12 @@
-//! `scripts/bench metg`: how small may tasks be, so that the cores still do half of what they can?
+//! `scripts/bench metg`: how small may tasks be so that the cores still do half of what they can?
 //!
-//! METG(50%), the minimum effective task granularity, is Task Bench's measure (Slaughter et al., SC'20): the
-//! smallest time of a core for each task at which a run does at least half of the operations a second that it does with
-//! large tasks.
+//! METG(50%), the minimum effective task granularity, is Task Bench's measure (Slaughter et al., SC'20): the smallest
+//! core time per task with which a run does at least half of the operations per second that it does with large tasks.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `system` | who runs a graph, and what it measures |
-//! | `curve` | efficiency over granularity, and where it falls below a half |
+//! | `system` | the systems that run a graph, and their measurements |
+//! | `curve` | efficiency over granularity, and where it falls below one half |
 //! | `report` | the figures, the report, and the numbers as JSON |
 
 mod curve;
@@ -25,7 +24,7 @@ use crate::table::own_directory;
 use curve::{Run, Scale};
 use system::{Programs, System};
 
-/// What `scripts/bench metg` can be told.
+/// The options of `scripts/bench metg`.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(
     name = "scripts/bench metg",
@@ -37,7 +36,7 @@ use system::{Programs, System};
         tasks to small ones. Writes a figure of each pattern, report.md and metg.json."
 )]
 pub struct Args {
-    /// The patterns of the graphs, with commas between
+    /// The patterns of the graphs, separated by commas
     #[arg(
         long,
         value_name = "PATTERNS",
@@ -46,11 +45,11 @@ pub struct Args {
     )]
     pattern: Vec<Pattern>,
 
-    /// Runs of each system, of which the median counts
-    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Runs of each system; the median counts
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = vrt_cli::positive::<u32>)]
     rounds: u32,
 
-    /// One round with fewer sizes and timesteps: a rough picture in half a minute
+    /// One round with fewer sizes and timesteps: rough results in half a minute
     #[arg(long, conflicts_with_all = ["rounds", "steps"])]
     quick: bool,
 
@@ -58,19 +57,19 @@ pub struct Args {
     #[arg(long, value_name = "FOLDER", default_value = "metg-results")]
     out: PathBuf,
 
-    /// PEs, and processes of Open MPI [default: one for each core]
+    /// PEs, and processes of Open MPI [default: one per core]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pes: Option<u32>,
 
-    /// Ranks on each PE, where there are many
+    /// Ranks per PE, for systems with many
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(2..=MOST_COLUMNS as i64))]
     ranks_per_pe: u32,
 
     /// Timesteps
-    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = vrt_cli::positive::<u32>)]
     steps: u32,
 
-    /// Bytes that a task hands on to each that needs it, a multiple of 16
+    /// Bytes that a task passes on to each task that needs it, a multiple of 16
     #[arg(long, value_name = "COUNT", default_value = "16", value_parser = whole_pairs)]
     bytes: u32,
 
@@ -79,10 +78,10 @@ pub struct Args {
     lb: String,
 
     /// Milliseconds between two steps that move ranks
-    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = vrt_cli::positive::<u32>)]
     period: u32,
 
-    /// Run vrt only
+    /// Run only vrt
     #[arg(long)]
     no_open_mpi: bool,
 
@@ -91,14 +90,14 @@ pub struct Args {
     c_programs: Option<PathBuf>,
 }
 
-/// Iterations of a task's kernel, large tasks first; closer where curves are expected to fall below a half.
+/// Iterations of a task's kernel, large tasks first; denser where curves are expected to fall below one half.
 const ITERATIONS: [u32; 16] =
     [8192, 4096, 2048, 1024, 512, 384, 256, 192, 128, 96, 64, 48, 32, 16, 8, 1];
-/// The same where there is little time.
+/// The same if time is short.
 const FEW_ITERATIONS: [u32; 7] = [4096, 1024, 256, 128, 64, 32, 8];
 const FEW_STEPS: u32 = 300;
 
-/// The name of a strategy that there is.
+/// The name of an existing strategy.
 fn strategy(name: &str) -> Result<String, String> {
     lb_strategies::find(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
 }
@@ -134,14 +133,14 @@ pub enum Error {
     /// A program has failed.
     #[error(transparent)]
     Program(#[from] crate::table::Error),
-    /// A program did something else than the tasks of the graph.
+    /// A program did not execute the tasks of the graph.
     #[error("{command}: the checksum is {found}, and that of the graph {expected}")]
     Checksum {
         /// The command line.
         command: String,
-        /// What the program printed.
+        /// The checksum that the program printed.
         found: String,
-        /// What the graph says.
+        /// The checksum of the graph.
         expected: String,
     },
     /// A file cannot be written.
@@ -152,7 +151,7 @@ pub enum Error {
     Numbers {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The system's error.
         cause: std::io::Error,
     },
 }
@@ -163,7 +162,7 @@ struct Series {
     system: System,
     scale: Scale,
     rounds: Vec<Vec<Run>>,
-    /// Ranks that were moved in all of them.
+    /// Number of ranks moved in all of them.
     moved: u64,
 }
 
@@ -178,17 +177,17 @@ impl Series {
         (0..sizes).map(median_of).collect()
     }
 
-    /// The rate of a core with the largest tasks.
+    /// The rate per core with the largest tasks.
     fn rate_of_largest(&self) -> f64 {
         self.medians().first().map_or(0.0, |run| self.scale.rate(*run))
     }
 }
 
-/// Runs everything in turn and writes the report.
+/// Runs everything alternately and writes the report.
 ///
 /// # Errors
 ///
-/// When a program fails, or a file cannot be written.
+/// If a program fails, or a file cannot be written.
 pub fn run(args: &Args) -> Result<(), Error> {
     let directory = own_directory()?;
     let c_programs = args.c_programs.clone().unwrap_or_else(|| directory.join("bench-c"));

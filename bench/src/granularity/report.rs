@@ -1,4 +1,4 @@
-//! What came of all runs: a figure of each pattern, `report.md`, and `metg.json`.
+//! The results of all runs: a figure for each pattern, `report.md`, and `metg.json`.
 
 use experiments::{Axis, Folder, Labels, Spread};
 use serde_json::{Value, json};
@@ -9,13 +9,13 @@ use super::{Args, Error, Series};
 use crate::programs::metg::Pattern;
 use crate::table::processor;
 
-/// What the runs of a system with a pattern say.
+/// The results of a system's runs with a pattern.
 struct Finding<'a> {
     series: &'a Series,
-    /// By the medians of all rounds.
+    /// From the medians of all rounds.
     points: Vec<Point>,
     metg: Metg,
-    /// That of each round, in seconds, where there is one.
+    /// METG of each round, in seconds, if it exists.
     each: Option<Spread>,
 }
 
@@ -27,7 +27,7 @@ impl Finding<'_> {
         Finding { series, metg: metg(&points), each: Spread::of(each), points }
     }
 
-    /// METG(50%) in microseconds, and between which those of the rounds lie.
+    /// METG(50%) in microseconds, with the range of the rounds.
     fn shown(&self) -> String {
         let number = |seconds: f64| format!("{:.2}", 1e6 * seconds);
         let value = match self.metg {
@@ -64,11 +64,11 @@ impl Finding<'_> {
     }
 }
 
-/// Writes everything to the folder, and the report to standard output, too.
+/// Writes everything to the directory, and the report also to standard output.
 ///
 /// # Errors
 ///
-/// When a file cannot be written.
+/// If a file cannot be written.
 pub(super) fn write(args: &Args, mut folder: Folder, all: &[Series]) -> Result<(), Error> {
     let peak = all.iter().map(Series::rate_of_largest).fold(0.0, f64::max);
     let findings: Vec<Finding> = all.iter().map(|series| Finding::of(series, peak)).collect();

@@ -1,4 +1,4 @@
-//! What runs a graph: `vrt` or Open MPI, with one column of it for each core or with many.
+//! The systems that run a graph: `vrt` or Open MPI, with one column per core or with many.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -10,35 +10,35 @@ use crate::programs::metg::Graph;
 use crate::table::process::{run_to_end, show};
 use crate::table::run::mpirun;
 
-/// How many repetitions a run with one column for each core has, and one with many.
+/// Repetitions of a run with one column per core, and with many.
 const REPETITIONS: [u32; 2] = [5, 2];
 
-/// Who runs the tasks.
+/// The system that runs the tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum System {
-    /// `vrt`, one rank on each PE.
+    /// `vrt`, one rank per PE.
     Vrt,
-    /// `vrt`, many ranks on each PE.
+    /// `vrt`, many ranks per PE.
     Many,
-    /// The same, where ranks let each other run after each timestep.
+    /// The same, with ranks that yield after each timestep.
     GivingWay,
-    /// As [`Many`](Self::Many), while a strategy moves ranks.
+    /// Like [`Many`](Self::Many), while a strategy moves ranks.
     Moving,
-    /// Open MPI, a process with one column on each core.
+    /// Open MPI, with one process and one column per core.
     OpenMpi,
-    /// Open MPI, a process on each core with as many columns as a PE of `vrt` has ranks.
+    /// Open MPI, with one process per core that has as many columns as a PE of `vrt` has ranks.
     OpenMpiBlocks,
 }
 
 impl System {
-    /// All of them; without Open MPI if need be.
+    /// All of them; without Open MPI if requested.
     pub(super) fn all(with_open_mpi: bool) -> Vec<Self> {
         let ours = [Self::Vrt, Self::Many, Self::GivingWay, Self::Moving];
         let theirs = [Self::OpenMpi, Self::OpenMpiBlocks];
         ours.into_iter().chain(theirs.into_iter().filter(|_| with_open_mpi)).collect()
     }
 
-    /// As reports call it.
+    /// Its name in reports.
     pub(super) fn title(self, ranks_per_pe: u32) -> String {
         match self {
             Self::Vrt => "vrt, 1 rank per PE".to_owned(),
@@ -50,7 +50,7 @@ impl System {
         }
     }
 
-    /// Columns for each core.
+    /// Columns per core.
     pub(super) fn columns(self, ranks_per_pe: u32) -> u32 {
         match self {
             Self::Vrt | Self::OpenMpi => 1,
@@ -65,11 +65,11 @@ pub(super) struct Programs {
     pub c_program: PathBuf,
 }
 
-/// What a run of a program gives.
+/// The results of a run of a program.
 pub(super) struct Measurement {
-    /// For each number of iterations, in their order.
+    /// For each number of iterations, in order.
     pub runs: Vec<Run>,
-    /// How many ranks were moved meanwhile.
+    /// Number of ranks moved meanwhile.
     pub moved: u64,
 }
 
@@ -78,7 +78,7 @@ impl Programs {
     ///
     /// # Errors
     ///
-    /// When the program fails, or its checksums are not those of the graph.
+    /// If the program fails, or its checksums are not those of the graph.
     pub(super) fn run(
         &self,
         args: &Args,
@@ -140,7 +140,7 @@ impl Programs {
     }
 }
 
-/// The number of ranks that moved, of the line about balancing at the end of a job.
+/// The number of ranks that moved, from the line about balancing at the end of a job.
 fn ranks_moved(said: &str) -> u64 {
     let before = said.split(" ranks moved").next().filter(|before| before.len() < said.len());
     before.and_then(|it| it.rsplit(' ').next()).and_then(|it| it.parse().ok()).unwrap_or_default()

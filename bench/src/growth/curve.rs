@@ -1,34 +1,35 @@
-//! Costs over numbers of ranks, and where they bend.
+//! Costs over numbers of ranks, and where they increase.
 
-/// What something costs with so many ranks on a PE.
+/// The cost of something with this many ranks per PE.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Point {
-    /// Ranks on a PE.
+    /// Ranks per PE.
     pub ranks: u32,
-    /// For each rank.
+    /// Cost per rank.
     pub cost: f64,
 }
 
 /// Where a cost grows.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Knee {
-    /// From here on.
+    /// From this point.
     pub from: Point,
-    /// To here.
+    /// To this point.
     pub to: Point,
 }
 
 impl Knee {
-    /// By what it grows.
+    /// The factor of the increase.
     pub(super) fn factor(self) -> f64 {
         self.to.cost / self.from.cost
     }
 }
 
-/// A cost is level while it grows less than the number of ranks to this power: 1.23 times when there are four times as many.
+/// A cost counts as level while it grows less than the number of ranks to this power: 1.23 times if there are four
+/// times as many.
 const LEVEL: f64 = 0.15;
 
-/// Where the cost of a rank grows with the number of ranks: rises without a level stretch between are one.
+/// Where the cost per rank grows with the number of ranks: increases without a level stretch in between are combined.
 pub(super) fn knees(points: &[Point]) -> Vec<Knee> {
     let mut knees: Vec<Knee> = Vec::new();
     let mut rises = false;

@@ -1,13 +1,13 @@
-//! `scripts/bench growth`: what do a switch, a barrier, an allreduce, a balancing step and a rank's memory come to as ranks
-//! grow many?
+//! `scripts/bench growth`: how do the costs of a switch, a barrier, an allreduce, a balancing step and a rank's memory
+//! change as the number of ranks grows?
 //!
-//! Each is measured by `vrt-bench many` from 16 to 100,000 ranks on a PE, and given for each rank: a runtime that does the
-//! same for a rank however many there are has flat lines, and what bends them is a cache that is full, or a fault.
+//! Each is measured by `vrt-bench many` from 16 to 100,000 ranks per PE, and given per rank: a runtime whose work per
+//! rank does not depend on the number of ranks has flat lines; a bend shows a full cache, or a fault.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `system` | what is measured, and by which program |
-//! | `curve` | costs over numbers of ranks, and where they bend |
+//! | `curve` | costs over numbers of ranks, and where they increase |
 //! | `report` | the tables, the figures, and the numbers as JSON |
 
 mod curve;
@@ -22,7 +22,7 @@ use thiserror::Error;
 use crate::table::own_directory;
 use system::{Aspect, Program, Sample, available_memory};
 
-/// What `scripts/bench growth` can be told.
+/// The options of `scripts/bench growth`.
 #[derive(Clone, Debug, clap::Parser)]
 #[command(
     name = "scripts/bench growth",
@@ -35,11 +35,11 @@ use system::{Aspect, Program, Sample, available_memory};
         balance.svg, start.svg, memory.svg and growth.json."
 )]
 pub struct Args {
-    /// Numbers of ranks on a PE, with commas between [default: 16 to 65536 by fours, and 100000]
+    /// Numbers of ranks per PE, separated by commas [default: 16 to 65536 by fours, and 100000]
     #[arg(long, value_name = "COUNTS", value_delimiter = ',', value_parser = clap::value_parser!(u32).range(1..=MOST_RANKS))]
     ranks_per_pe: Vec<u32>,
 
-    /// What is measured, with commas between
+    /// What to measure, separated by commas
     #[arg(
         long,
         value_name = "ASPECTS",
@@ -48,19 +48,19 @@ pub struct Args {
     )]
     what: Vec<Aspect>,
 
-    /// Runs of each, of which the median counts
-    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Runs of each; the median counts
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = vrt_cli::positive::<u32>)]
     rounds: u32,
 
-    /// One round up to 16,384 ranks on a PE: a rough picture in less than a minute
+    /// One round up to 16,384 ranks per PE: rough results in less than a minute
     #[arg(long, conflicts_with_all = ["rounds", "ranks_per_pe", "million"])]
     quick: bool,
 
-    /// Also start 1,000,000 ranks, once: they meet in a barrier and end
+    /// Also start 1,000,000 ranks, once: they synchronise in a barrier and end
     #[arg(long)]
     million: bool,
 
-    /// PEs, but for a switch
+    /// PEs, except for a switch
     #[arg(long, value_name = "COUNT", default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..=1024))]
     pes: u32,
 
@@ -69,17 +69,17 @@ pub struct Args {
     out: PathBuf,
 }
 
-/// The most ranks on a PE that can be asked for.
+/// The most ranks per PE that can be requested.
 const MOST_RANKS: i64 = 1_000_000;
 const COUNTS: [u32; 8] = [16, 64, 256, 1024, 4096, 16_384, 65_536, 100_000];
-/// The same where there is little time.
+/// The same if time is short.
 const FEW: usize = 6;
 const MILLION: u32 = 1_000_000;
 /// More than a rank needs.
 const BYTES_PER_RANK: u64 = 20 << 10;
 
 impl Args {
-    /// Numbers of ranks on a PE in order, each once.
+    /// Numbers of ranks per PE, sorted and without repetition.
     fn counts(&self) -> Vec<u32> {
         let mut counts = match (self.quick, self.ranks_per_pe.as_slice()) {
             (true, _) => COUNTS[..FEW].to_vec(),
@@ -91,7 +91,7 @@ impl Args {
         counts
     }
 
-    /// What is measured, in the order of reports and each once.
+    /// What to measure, in the order of reports and without repetition.
     fn aspects(&self) -> Vec<Aspect> {
         Aspect::ALL.into_iter().filter(|it| self.what.contains(it)).collect()
     }
@@ -118,22 +118,22 @@ pub enum Error {
     Memory {
         /// The ranks.
         ranks: u64,
-        /// Bytes that they need.
+        /// Bytes needed.
         needed: u64,
-        /// Bytes that there are.
+        /// Bytes available.
         available: u64,
     },
 }
 
-/// All runs of an aspect with a number of ranks on a PE.
+/// All runs of an aspect with a number of ranks per PE.
 struct Series {
     aspect: Aspect,
     ranks_per_pe: u32,
-    /// One for each round.
+    /// One per round.
     samples: Vec<Sample>,
 }
 
-/// Refuses to run more ranks than there is memory for.
+/// Refuses to run more ranks than memory allows.
 fn expect_memory(ranks: u64) -> Result<(), Error> {
     let needed = ranks * BYTES_PER_RANK;
     match available_memory() {
@@ -142,11 +142,11 @@ fn expect_memory(ranks: u64) -> Result<(), Error> {
     }
 }
 
-/// Runs everything in turn and writes the report.
+/// Runs everything alternately and writes the report.
 ///
 /// # Errors
 ///
-/// When a program fails, there is too little memory, or a file cannot be written.
+/// If a program fails, there is too little memory, or a file cannot be written.
 pub fn run(args: &Args) -> Result<(), Error> {
     let program = Program { vrt_bench: own_directory()?.join("vrt-bench") };
     // What cannot be written should not be measured first.

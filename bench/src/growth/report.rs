@@ -1,6 +1,6 @@
-//! What came of all runs: the tables, the figures, and the numbers as `growth.json`.
+//! The results of all runs: the tables, the figures, and the numbers as `growth.json`.
 
-use experiments::{Axis, Folder, Labels, Spread};
+use experiments::{Axis, Folder, Labels, Spread, Spreads};
 use serde_json::{Value, json};
 
 use super::curve::{Knee, Point, knees};
@@ -8,17 +8,17 @@ use super::system::{Aspect, Sample, Whole};
 use super::{Args, Error, Series};
 use crate::table::processor;
 
-/// A line over the number of ranks: what is read of an aspect's samples.
+/// A line over the number of ranks: which value of an aspect's samples it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Line {
-    /// Time for each rank.
+    /// Time per rank.
     Time(Aspect),
-    /// Memory for each rank, when all have started.
+    /// Memory per rank, when all have started.
     Memory,
 }
 
 impl Line {
-    /// All that aspects give, in the order of reports.
+    /// All lines of these aspects, in the order of reports.
     fn all(aspects: &[Aspect]) -> Vec<Self> {
         let memory = aspects.contains(&Aspect::Start).then_some(Self::Memory);
         aspects.iter().copied().map(Self::Time).chain(memory).collect()
@@ -61,7 +61,7 @@ impl Line {
     }
 }
 
-/// What the rounds say of a line with a number of ranks.
+/// The spread of the rounds for a line with a number of ranks.
 fn spread(line: Line, series: &Series) -> Option<Spread> {
     Spread::of(series.samples.iter().map(|sample| line.of(sample)))
 }
@@ -75,11 +75,19 @@ fn points(line: Line, all: &[Series]) -> Vec<Point> {
     of_aspect.filter_map(point).collect()
 }
 
-/// Writes everything to the folder, and the report to standard output, too.
+/// The spreads of the rounds for a line.
+fn spreads(line: Line, all: &[Series]) -> Spreads {
+    let of_aspect = all.iter().filter(|series| series.aspect == line.aspect());
+    of_aspect
+        .filter_map(|series| Some((f64::from(series.ranks_per_pe), spread(line, series)?)))
+        .collect()
+}
+
+/// Writes everything to the directory, and the report also to standard output.
 ///
 /// # Errors
 ///
-/// When a file cannot be written.
+/// If a file cannot be written.
 pub(super) fn write(
     args: &Args,
     mut folder: Folder,
@@ -126,7 +134,9 @@ pub(super) fn write(
             (line.title().to_owned(), points.map(|it| (f64::from(it.ranks), it.cost)).collect())
         };
         let series: Vec<_> = of_figure.iter().map(series).collect();
-        folder.draw(name, &Labels { title, x: "ranks on a PE", y: unit }, &series, Axis::Listed)?;
+        let bars: Vec<Spreads> = of_figure.iter().map(|line| spreads(*line, all)).collect();
+        let labels = Labels { title, x: "ranks on a PE", y: unit };
+        folder.draw_with_bars(name, &labels, &series, &bars, Axis::Listed)?;
         folder.add_paragraph(&format!("![{title}]({name}.svg)\n"));
     }
     folder.write_report()?;
@@ -190,7 +200,7 @@ fn all_knees(lines: &[Line], all: &[Series]) -> Vec<(Line, Knee)> {
     lines.iter().flat_map(of_line).collect()
 }
 
-/// Where costs grow with the number of ranks.
+/// Describes where costs grow with the number of ranks.
 fn told(knees: &[(Line, Knee)]) -> String {
     if knees.is_empty() {
         return "No cost grows with the number of ranks.\n".to_owned();

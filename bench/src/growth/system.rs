@@ -8,19 +8,19 @@ use crate::measure::Measured;
 use crate::table::Error;
 use crate::table::process::{Told, run_to_end_within, show};
 
-/// Operations of all ranks of a repetition come to about so many of single ranks.
+/// The approximate number of operations of single ranks in a repetition.
 const OPERATIONS: u32 = 300_000;
-/// The same of balancing steps, which take longer.
+/// The same for balancing steps, which take longer.
 const OFFERS: u32 = 60_000;
-/// Ranks that do nothing have loads that are noise: only what is far from even is moved.
+/// Ranks that do nothing have loads that are noise: only large imbalances cause moves.
 const BALANCING: [&str; 4] = ["--lb", "greedy-refine", "--lb-arg", "tolerance=0.5"];
-/// A run of many ranks may take so long, on slow machines, too.
+/// The time limit of a run of many ranks, also on slow machines.
 const TIME_LIMIT: Duration = Duration::from_secs(600);
 
-/// What grows.
+/// What is measured as ranks grow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Aspect {
-    /// The start, up to the end of the first barrier; and what memory is there then.
+    /// The start, up to the end of the first barrier, and the memory at that time.
     Start,
     /// A switch.
     Switch,
@@ -36,7 +36,7 @@ impl Aspect {
     pub(super) const ALL: [Self; 5] =
         [Self::Start, Self::Switch, Self::Barrier, Self::Allreduce, Self::Balance];
 
-    /// As `vrt-bench many` calls it.
+    /// Its name for `vrt-bench many`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Start => "start",
@@ -47,7 +47,7 @@ impl Aspect {
         }
     }
 
-    /// As reports call it.
+    /// Its name in reports.
     pub(super) fn title(self) -> &'static str {
         match self {
             Self::Balance => "balancing step",
@@ -55,7 +55,7 @@ impl Aspect {
         }
     }
 
-    /// How many PEs run it, where others have so many.
+    /// The number of PEs for it, if others have this many.
     pub(super) fn pes(self, pes: u32) -> u32 {
         if self == Self::Switch { 1 } else { pes }
     }
@@ -72,30 +72,30 @@ impl Aspect {
     }
 }
 
-/// What a run has measured.
+/// The measurements of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Sample {
-    /// Seconds for each rank.
+    /// Seconds per rank.
     pub seconds: f64,
-    /// Bytes for each rank, with the page tables.
+    /// Bytes per rank, including page tables.
     pub bytes: f64,
-    /// Of the ranks, the part that a balancing step moves, on average.
+    /// The part of the ranks that a balancing step moves, on average.
     pub moved: f64,
 }
 
-/// What very many ranks have taken.
+/// The measurements of very many ranks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Whole {
     pub ranks: u32,
-    /// Seconds until all ranks had met in a barrier.
+    /// Seconds until all ranks had passed a barrier.
     pub seconds_to_barrier: f64,
-    /// Seconds of the whole job, with its end.
+    /// Seconds of the whole job, including its end.
     pub seconds: f64,
-    /// Memory of all PEs at the barrier, when it is largest, with the page tables.
+    /// Memory of all PEs at the barrier, when it is largest, including page tables.
     pub bytes: f64,
 }
 
-/// What measures.
+/// The program that measures.
 pub(super) struct Program {
     pub vrt_bench: PathBuf,
 }
@@ -105,7 +105,7 @@ impl Program {
     ///
     /// # Errors
     ///
-    /// When the program fails.
+    /// If the program fails.
     pub(super) fn run(&self, aspect: Aspect, pes: u32, ranks_per_pe: u32) -> Result<Sample, Error> {
         let ranks = pes * ranks_per_pe;
         let mut command = self.command(aspect, pes, ranks);
@@ -126,11 +126,11 @@ impl Program {
         })
     }
 
-    /// Has very many ranks start, meet, and end.
+    /// Starts very many ranks, which synchronise and end.
     ///
     /// # Errors
     ///
-    /// As [`run`](Self::run).
+    /// As for [`run`](Self::run).
     pub(super) fn run_million(&self, ranks: u32, pes: u32) -> Result<Whole, Error> {
         let mut command = self.command(Aspect::Start, pes, ranks);
         let begin = Instant::now();
@@ -161,8 +161,8 @@ fn measured(command: &Command, told: &Told) -> Result<Measured, Error> {
     line.ok_or_else(|| Error::Printed { command: show(command), printed: told.printed.clone() })
 }
 
-/// How many ranks a step moves on average, by the line about balancing at the end of a job: "greedy-refine: 9 steps, 12 ranks
-/// moved in".
+/// How many ranks a step moves on average, from the line about balancing at the end of a job: "greedy-refine: 9 steps,
+/// 12 ranks moved in".
 fn ranks_moved_in_a_step(said: &str) -> f64 {
     let before = |what: &str| -> Option<f64> {
         let (before, _) = said.split_once(what)?;
@@ -172,7 +172,7 @@ fn ranks_moved_in_a_step(said: &str) -> f64 {
     moved.zip(before(" steps")).map_or(0.0, |(moved, steps)| moved / steps)
 }
 
-/// Bytes of memory that can be used, as the kernel estimates; `None` where it does not say.
+/// Bytes of available memory, as estimated by the kernel; `None` if it does not report them.
 pub(super) fn available_memory() -> Option<u64> {
     let about = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = about.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;

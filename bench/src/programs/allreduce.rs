@@ -12,7 +12,7 @@ use super::{Effort, Outcome, expect_value, outcome};
 ///
 /// # Errors
 ///
-/// When a sum is wrong.
+/// If a sum is wrong.
 pub fn allreduce(world: &SimpleCommunicator, effort: Effort) -> Outcome {
     let (rank, ranks) = (f64::from(world.rank()), f64::from(world.size()));
     let mut seconds = Vec::with_capacity(effort.repetitions as usize);

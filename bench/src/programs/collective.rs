@@ -1,5 +1,4 @@
-//! All ranks call one collective operation again and again: the twin of
-//! `c/collective.c`.
+//! All ranks call one collective operation repeatedly: the twin of `c/collective.c`.
 
 use std::time::Instant;
 
@@ -30,12 +29,12 @@ pub enum CollectiveOperation {
 
 const FROM_ROOT: u8 = 77;
 
-/// Seconds of one operation to which each rank contributes so many bytes (of
-/// an all-to-all and a reduce-scatter: so many for each rank).
+/// Seconds of one operation to which each rank contributes this many bytes (for an all-to-all and a
+/// reduce-scatter: this many per rank).
 ///
 /// # Errors
 ///
-/// When a wrong value arrives.
+/// If a wrong value arrives.
 pub fn collective(
     world: &SimpleCommunicator,
     what: CollectiveOperation,

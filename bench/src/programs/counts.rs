@@ -10,10 +10,9 @@ use mpi::traits::*;
 pub enum Operation {
     /// A switch from a rank to another.
     Switch,
-    /// 8 bytes sent by a rank and received by another, the switches between
-    /// them included.
+    /// 8 bytes sent by one rank and received by another, including the switches between them.
     Message,
-    /// A probe that finds nothing, by a rank that is alone.
+    /// A probe that finds nothing, by a single rank.
     Probe,
     /// 8 bytes sent to the right and 8 received from the left by each rank of a
     /// ring: the share of one rank.
@@ -27,7 +26,7 @@ impl Operation {
     pub const ALL: [Self; 5] =
         [Self::Switch, Self::Message, Self::Probe, Self::Ring, Self::Allreduce];
 
-    /// The name on the command line and in the file of committed figures.
+    /// Its name on the command line and in the file of committed figures.
     pub fn name(self) -> &'static str {
         match self {
             Self::Switch => "switch",
@@ -46,7 +45,7 @@ impl Operation {
         }
     }
 
-    /// Operations of all ranks together in an iteration.
+    /// Operations of all ranks together per iteration.
     pub fn in_an_iteration(self) -> u32 {
         match self {
             Self::Switch | Self::Message | Self::Probe => 2,
@@ -55,11 +54,11 @@ impl Operation {
     }
 }
 
-/// Makes `iterations` iterations of [`Operation::in_an_iteration`] operations.
+/// Executes `iterations` iterations of [`Operation::in_an_iteration`] operations.
 ///
 /// # Panics
 ///
-/// When a wrong value arrives.
+/// If a wrong value arrives.
 pub fn count(operation: Operation, iterations: u32) {
     mpi::run_local(operation.ranks(), |world: &SimpleCommunicator| {
         for iteration in 0..iterations {

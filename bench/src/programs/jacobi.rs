@@ -6,13 +6,12 @@ use rocket_mini::jacobi::{Costly, Cut, Problem, Settings, solve};
 use super::Outcome;
 use crate::measure::Measured;
 
-/// Seconds of `iterations` iterations on a cube of `size` cells a side, with a
-/// look at the residual in each `check_every`-th. The cells that `costly` names
-/// cost more.
+/// Seconds of `iterations` iterations on a cube with `size` cells per side, with a check of the
+/// residual in each `check_every`-th. The cells in `costly` cost more.
 ///
 /// # Errors
 ///
-/// When there are too many ranks or too little memory for the cube.
+/// If there are too many ranks or too little memory for the cube.
 pub fn jacobi(
     world: &SimpleCommunicator,
     size: usize,

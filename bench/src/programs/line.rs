@@ -1,4 +1,4 @@
-//! What a message between two PEs cannot be faster than: a cache line that two cores hand to and fro.
+//! A lower bound for a message between two PEs: a cache line that bounces between two cores.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
@@ -8,23 +8,23 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use super::{Effort, Error};
 use crate::measure::{Measured, repeat};
 
-/// Two lines of caches, since processors fetch them in pairs.
+/// Two cache lines, since processors fetch them in pairs.
 #[repr(align(128))]
 #[derive(Default)]
 struct Line(AtomicU64);
 
 impl Line {
-    /// Waits, as closely as can be, until the number is there; gives up when `is_over` says so.
+    /// Waits, as tightly as possible, until the number arrives; gives up when `is_over` is set.
     fn wait_for(&self, number: u64, is_over: &AtomicBool) {
         while self.0.load(Ordering::Acquire) != number && !is_over.load(Ordering::Relaxed) {}
     }
 }
 
-/// Seconds that a number of 8 bytes takes from one core to another one, in a line that is its own.
+/// Seconds for an 8-byte number from one core to another, in a separate cache line.
 ///
 /// # Errors
 ///
-/// When there are no two cores, or threads cannot be bound to them.
+/// If there are fewer than two cores, or threads cannot be bound to them.
 pub fn line(effort: Effort) -> Result<Measured, Error> {
     let failed = |reason: String| Error::Threads(reason);
     let cores = sched_getaffinity(None).map_err(|error| failed(error.to_string()))?;

@@ -1,5 +1,5 @@
-//! Very many ranks: how long they take to begin, what they need, and what the
-//! simplest things cost among them.
+//! Very many ranks: their start-up time, their memory, and the cost of the simplest operations
+//! among them.
 
 use std::time::Instant;
 
@@ -10,10 +10,10 @@ use mpi::traits::*;
 
 use super::{Effort, Outcome, expect_value, outcome};
 
-/// What is measured of many ranks.
+/// What is measured for many ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Aspect {
-    /// From the start of the job until every rank has been at a barrier.
+    /// From the start of the job until every rank has reached a barrier.
     Start,
     /// A switch from a rank to the next one.
     Switch,
@@ -23,18 +23,18 @@ pub enum Aspect {
     Allreduce,
     /// 8 bytes from each rank to the next.
     Ring,
-    /// A balancing step, for which all ranks offer themselves to be moved; as the job is configured.
+    /// A balancing step, for which all ranks offer themselves to be moved; configured by the job.
     Balance,
 }
 
-/// Seconds of one operation of all ranks; of a switch, of one rank.
+/// Seconds of one operation of all ranks; for a switch, of one rank.
 ///
-/// The outcome has the memory of a rank, too: that of all PEs, with their page
-/// tables, divided by the ranks.
+/// The outcome also contains the memory per rank: that of all PEs, including their page tables,
+/// divided by the ranks.
 ///
 /// # Errors
 ///
-/// When a wrong value arrives.
+/// If a wrong value arrives.
 pub fn many(
     world: &SimpleCommunicator,
     what: Aspect,
@@ -91,7 +91,7 @@ pub fn many(
     Ok(outcome)
 }
 
-/// The highest number of a PE that has ranks, and one.
+/// The highest number of a PE with ranks, plus one.
 fn pes(world: &SimpleCommunicator) -> u32 {
     let mut highest = 0;
     world.all_reduce_into(&mpi::statistics().pe, &mut highest, SystemOperation::max());
@@ -112,8 +112,8 @@ fn bytes_of_pes(world: &SimpleCommunicator) -> f64 {
     sum
 }
 
-/// Memory that this process has touched, and its page tables. Pages of the
-/// arena are counted by the process that runs their rank.
+/// Memory that this process has touched, and its page tables. Pages of the arena are attributed to
+/// the process that runs their rank.
 fn bytes_of_process() -> f64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let kibibytes = |name: &str| -> f64 {

@@ -1,7 +1,7 @@
 //! The programs that `vrt-bench` runs, one for each figure.
 //!
-//! Each is a function that all ranks of a world call; rank 0 gets what was
-//! measured. They check what they receive: a wrong value is an error.
+//! Each is a function that all ranks of a world call; rank 0 gets the measurements. The programs
+//! check what they receive: a wrong value is an error.
 
 mod allreduce;
 mod collective;
@@ -41,37 +41,37 @@ use crate::measure::Measured;
 /// How much a program does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::Args)]
 pub struct Effort {
-    /// Operations in a repetition
-    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Operations per repetition
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = vrt_cli::positive::<u32>)]
     pub operations: u32,
 
-    /// Repetitions, of which the median is printed
-    #[arg(long, value_name = "COUNT", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Repetitions; their median is printed
+    #[arg(long, value_name = "COUNT", default_value_t = 11, value_parser = vrt_cli::positive::<u32>)]
     pub repetitions: u32,
 }
 
 /// Why a program has no result.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The program is for another number of ranks.
+    /// The program requires another number of ranks.
     #[error("{program} needs {expected} ranks, but there are {found}")]
     Ranks {
         /// The program.
         program: &'static str,
-        /// The ranks it is for.
+        /// The required number of ranks.
         expected: i32,
-        /// The ranks there are.
+        /// The number of ranks.
         found: i32,
     },
-    /// What arrived is not what was sent.
+    /// The received value is not the one sent.
     #[error("{program}: a wrong value arrived in repetition {repetition}")]
     WrongValue {
         /// The program.
         program: &'static str,
-        /// The repetition, where 0 is the one to warm up.
+        /// The repetition; 0 is the warm-up.
         repetition: u32,
     },
-    /// A task got something else than what it needs.
+    /// A task received a wrong input.
     #[error(
         "metg: the task of timestep {step} in column {column} got a wrong input from column {from}"
     )]
@@ -80,7 +80,7 @@ pub enum Error {
         step: usize,
         /// The column of the task.
         column: usize,
-        /// The column that the input is of.
+        /// The column of the input.
         from: usize,
     },
     /// A rank has too many columns.
@@ -91,7 +91,7 @@ pub enum Error {
         /// The most there can be.
         most: usize,
     },
-    /// Threads cannot be made.
+    /// Threads cannot be created.
     #[error("no threads: {0}")]
     Threads(String),
     /// A rank could not be moved.
@@ -102,7 +102,7 @@ pub enum Error {
     Solver(#[from] rocket_mini::jacobi::Error),
 }
 
-/// What rank 0 measured; the other ranks have nothing to say.
+/// The measurements on rank 0; `None` on the other ranks.
 pub type Outcome = Result<Option<Measured>, Error>;
 
 /// The outcome of a rank that has the seconds of each repetition.

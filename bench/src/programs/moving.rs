@@ -1,4 +1,4 @@
-//! A rank that moves between two PEs, with all it owns.
+//! A rank that moves between two PEs, with everything it owns.
 
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use super::{Effort, Outcome, expect_ranks, expect_value, outcome};
 
-/// What the rank is; also what travels when it moves by its state.
+/// The rank's data, which is also the state by which it moves.
 #[derive(Serialize, Deserialize)]
 struct Traveller {
     data: Vec<u64>,
@@ -22,11 +22,11 @@ fn data(bytes: usize) -> Vec<u64> {
 }
 
 /// Seconds of a move of a rank that owns `bytes` bytes, from the call on one PE to its return on
-/// the other; by hand-over, shipping or state, as the job is configured.
+/// the other; by hand-over, shipping or state, depending on the job's configuration.
 ///
 /// # Errors
 ///
-/// When there are not two ranks, the rank cannot be moved, or its data has changed.
+/// If there are not two ranks, the rank cannot be moved, or its data has changed.
 pub fn moving(world: &SimpleCommunicator, bytes: usize, effort: Effort) -> Outcome {
     expect_ranks(world, "move", 2)?;
     if world.rank() == 1 {
@@ -62,7 +62,7 @@ pub fn moving(world: &SimpleCommunicator, bytes: usize, effort: Effort) -> Outco
 ///
 /// # Errors
 ///
-/// As [`moving`].
+/// As for [`moving`].
 pub fn first_touch(world: &SimpleCommunicator, bytes: usize, effort: Effort) -> Outcome {
     expect_ranks(world, "touch", 2)?;
     if world.rank() == 1 {

@@ -7,7 +7,7 @@ use mpi::traits::*;
 
 use super::{Effort, Outcome, expect_ranks, expect_value, outcome};
 
-/// What is done to the other rank's memory.
+/// The access to the other rank's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum RemoteAccess {
     /// It is written.
@@ -18,11 +18,11 @@ pub enum RemoteAccess {
 
 const ARRIVED: u8 = 78;
 
-/// Seconds of an access to so many bytes, with the flush behind it.
+/// Seconds of an access to this many bytes, including the flush after it.
 ///
 /// # Errors
 ///
-/// When there are not two ranks, or wrong bytes arrive.
+/// If there are not two ranks, or wrong bytes arrive.
 pub fn onesided(
     world: &SimpleCommunicator,
     what: RemoteAccess,

@@ -1,5 +1,5 @@
-//! The columns of a matrix that lies in memory row by row, packed one after the
-//! other: by the datatype of a column, or by a loop as one writes it by hand.
+//! The columns of a row-major matrix, packed one after another: by the datatype of a column, or by
+//! a hand-written loop.
 
 use std::hint::black_box;
 
@@ -14,7 +14,7 @@ use crate::measure::repeat;
 ///
 /// # Errors
 ///
-/// When a wrong value was packed.
+/// If a wrong value was packed.
 pub fn pack(world: &SimpleCommunicator, size: usize, by_hand: bool, effort: Effort) -> Outcome {
     let matrix: Vec<f64> = (0..size * size).map(|i| i as f64).collect();
     let column_type =

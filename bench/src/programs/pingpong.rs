@@ -1,4 +1,4 @@
-//! Two ranks that send a message to and fro: the twin of `c/pingpong.c`.
+//! Two ranks that send a message back and forth: the twin of `c/pingpong.c`.
 
 use std::time::Instant;
 
@@ -7,25 +7,25 @@ use mpi::traits::*;
 
 use super::{Effort, Outcome, expect_ranks, expect_value, outcome};
 
-/// Bytes of a line of the caches, of which each is touched.
+/// Bytes of a cache line, each of which is touched.
 const LINE: usize = 64;
 
-/// Writes to each line.
+/// Writes to each cache line.
 fn write_lines(buffer: &mut [u8], value: u8) {
     buffer.iter_mut().step_by(LINE).for_each(|byte| *byte = value);
 }
 
-/// Reads each line; whether all are as they were written.
+/// Reads each cache line; returns whether all are as they were written.
 fn lines_are(buffer: &[u8], value: u8) -> bool {
     buffer.iter().step_by(LINE).fold(0, |differences, byte| differences | (byte ^ value)) == 0
 }
 
-/// Seconds of a message of `bytes` bytes one way. If it `touches` them, each sender writes to each line of its buffer before
-/// it sends, and each receiver reads each line of what it got, as programs do.
+/// Seconds of a message of `bytes` bytes one way. If it `touches` them, each sender writes to each cache line of its
+/// buffer before it sends, and each receiver reads each line of what it got, as programs do.
 ///
 /// # Errors
 ///
-/// When there are not two ranks, or wrong bytes arrive.
+/// If there are not two ranks, or wrong bytes arrive.
 pub fn pingpong(
     world: &SimpleCommunicator,
     bytes: usize,

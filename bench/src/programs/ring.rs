@@ -1,5 +1,4 @@
-//! All ranks send to the right and receive from the left at once: the twin of
-//! `c/ring.c`.
+//! All ranks send to the right and receive from the left at the same time: the twin of `c/ring.c`.
 
 use std::time::Instant;
 
@@ -13,7 +12,7 @@ use super::{Effort, Outcome, expect_value, outcome};
 ///
 /// # Errors
 ///
-/// When a wrong value arrives.
+/// If a wrong value arrives.
 pub fn ring(world: &SimpleCommunicator, effort: Effort) -> Outcome {
     let (rank, ranks) = (world.rank(), world.size());
     let right = world.process_at_rank((rank + 1) % ranks);

@@ -1,4 +1,4 @@
-//! Two ranks that do nothing but let each other run.
+//! Two ranks that only yield to each other.
 
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
@@ -6,11 +6,11 @@ use mpi::traits::*;
 use super::{Effort, Outcome, expect_ranks, outcome};
 use crate::measure::repeat;
 
-/// Seconds of one switch from a rank of a PE to another.
+/// Seconds of one switch from one rank of a PE to another.
 ///
 /// # Errors
 ///
-/// When there are not two ranks.
+/// If there are not two ranks.
 pub fn switch(world: &SimpleCommunicator, effort: Effort) -> Outcome {
     expect_ranks(world, "switch", 2)?;
     world.barrier();

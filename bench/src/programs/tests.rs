@@ -4,7 +4,7 @@ use super::*;
 
 const EFFORT: Effort = Effort { operations: 20, repetitions: 3 };
 
-/// Runs a program on some ranks and checks the form of its outcome.
+/// Runs a program on several ranks and checks the form of its outcome.
 fn runs(ranks: u32, program: impl Fn(&SimpleCommunicator) -> Outcome + Sync) {
     mpi::run_local(ranks, |world: &SimpleCommunicator| {
         let measured = program(world).unwrap();

@@ -1,5 +1,5 @@
-//! Memory that threads allocate and others free: the heap that threads of a PE have, beside that of
-//! the C library.
+//! Memory that some threads allocate and others free: compares the heap for the threads of a PE
+//! with that of the C library.
 
 use std::thread;
 
@@ -12,23 +12,24 @@ use crate::measure::{Measured, repeat};
 /// What threads do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Work {
-    /// A parallel iterator collects strings, which are dropped by the thread that asked for them
+    /// A parallel iterator collects strings, which are dropped by the thread that requested them
     Collect,
     /// A thread sends strings through a channel to another, which drops them
     Channel,
-    /// Tasks in a pool of tokio's make strings and give them to their neighbours
+    /// Tasks in a tokio pool create strings and pass them to their neighbours
     Tasks,
 }
 
 const THREADS: usize = 2;
-/// Strings in a batch of those that a channel or task hands on.
+/// Strings per batch that a channel or task passes on.
 const BATCH: usize = 64;
 
-/// Seconds of making a string and dropping it elsewhere; `effort.operations` strings a repetition.
+/// Seconds for creating a string and dropping it elsewhere; `effort.operations` strings per
+/// repetition.
 ///
 /// # Errors
 ///
-/// When a string is not what was made, or threads cannot be made.
+/// If a string is not the one that was created, or threads cannot be created.
 pub fn threads(work: Work, effort: Effort) -> Result<Measured, Error> {
     let count = effort.operations as usize;
     let mut is_right = true;
@@ -63,7 +64,7 @@ fn string(n: usize) -> String {
     format!("the string of number {n}")
 }
 
-/// The strings from a number on.
+/// A number of strings, beginning with a given one.
 fn batch(from: usize, count: usize) -> Vec<String> {
     (from..count.min(from + BATCH)).map(string).collect()
 }

@@ -1,17 +1,15 @@
-//! Instructions of an operation, counted by callgrind, against the committed
-//! figures.
+//! Instructions per operation, counted by callgrind, compared with the committed figures.
 //!
-//! An instruction count does not depend on the machine's load, so a change of
-//! a few percent is a change of the code. Each operation runs with two numbers
-//! of iterations; the difference leaves out everything that happens once.
+//! An instruction count does not depend on the machine's load, so a change of a few percent is a change of the code.
+//! Each operation runs with two numbers of iterations; the difference excludes everything that happens once.
 //!
-//! Beside it stand what callgrind's model of a processor says of memory and branches: accesses to data,
-//! lines that a first cache of 32 KiB does not have, and branches that are not foreseen (returns are no
-//! branches to it). With the model a run takes longer, and what depends on time is done more often, such
-//! as looks at the rings: so instructions are counted in a run of their own. That is slow, too: what takes
-//! longer than a switch is followed by such a look, which it is not otherwise. A switch itself is or is not, by the
-//! machine (259 to 310 instructions of one build): so its count may be larger by a look. A message has two switches
-//! in it, and a count that does not depend on that.
+//! In addition, callgrind's model of a processor reports on memory and branches: accesses to data, misses of a
+//! first-level cache of 32 KiB, and branch mispredictions (the model does not count returns as branches). With the
+//! model a run takes longer, and work that depends on time is done more often, such as polling the rings: so
+//! instructions are counted in a separate run. That is slow, too: anything that takes longer than a switch is followed
+//! by a poll that would not happen otherwise. Whether a switch itself is depends on the machine (259 to 310
+//! instructions with the same build): so its count may be larger by a poll. A message contains two switches, and has a
+//! count that does not depend on that.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -27,14 +25,14 @@ use crate::programs::Operation;
 /// The file of committed figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 struct Committed {
-    /// By which share a count may exceed the committed one.
+    /// The part by which a count may exceed the committed one.
     tolerance: f64,
-    /// Instructions of an operation, by its name.
+    /// Instructions per operation, by its name.
     instructions: BTreeMap<String, f64>,
 }
 
 const DEFAULT_TOLERANCE: f64 = 0.02;
-/// Instructions of a look at the rings.
+/// Instructions of a poll of the rings.
 const LOOK: f64 = 45.0;
 const FEW_ITERATIONS: u32 = 1_000;
 const MANY_ITERATIONS: u32 = 11_000;
@@ -43,7 +41,7 @@ const MANY_ITERATIONS: u32 = 11_000;
 ///
 /// # Errors
 ///
-/// When valgrind or the program fails, or the file cannot be read or written.
+/// If valgrind or the program fails, or the file cannot be read or written.
 pub(super) fn run(program: &Path, file: &Path, update: bool) -> Result<ExitCode, Error> {
     let committed = read(file)?;
     let mut instructions = BTreeMap::new();
@@ -70,19 +68,19 @@ pub(super) fn run(program: &Path, file: &Path, update: bool) -> Result<ExitCode,
     Ok(ExitCode::from(u8::from(is_worse)))
 }
 
-/// What is counted, of a run or of one operation.
+/// The counts of a run or of one operation.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Counts {
     instructions: f64,
     /// Loads and stores.
     accesses: f64,
-    /// Lines of instructions and data that the first caches do not have.
+    /// Misses of the first-level caches, for instructions and data.
     misses: f64,
-    /// Branches that go elsewhere than foreseen.
+    /// Mispredicted branches.
     not_foreseen: f64,
 }
 
-/// A count beside the committed one.
+/// A count compared with the committed one.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Verdict {
     Same { committed: f64 },
@@ -149,7 +147,7 @@ fn counts_of(program: &Path, operation: Operation) -> Result<Counts, Error> {
     })
 }
 
-/// Has callgrind model caches and branches; not this processor's, so that figures can be compared.
+/// Makes callgrind model caches and branches; not those of this processor, so that figures can be compared.
 const MODEL: &[&str] = &[
     "--cache-sim=yes",
     "--I1=32768,8,64",
@@ -179,8 +177,8 @@ fn count(
     })
 }
 
-/// The totals in callgrind's output: it names the events in a line `events: ...`, and has their numbers
-/// in a line `summary: ...` or `totals: ...`.
+/// The totals in callgrind's output: it names the events in a line `events: ...`, and lists their numbers in a line
+/// `summary: ...` or `totals: ...`.
 fn totals(printed: &str) -> Option<Counts> {
     let after = |name: &str| printed.lines().find_map(|line| line.strip_prefix(name));
     let events = after("events: ")?.split_whitespace();
@@ -196,7 +194,7 @@ fn totals(printed: &str) -> Option<Counts> {
     })
 }
 
-/// The committed figures; none when there is no such file.
+/// The committed figures; empty if the file does not exist.
 fn read(file: &Path) -> Result<Committed, Error> {
     let error = |cause| Error::File { path: file.to_owned(), cause };
     match std::fs::read_to_string(file) {
@@ -214,7 +212,7 @@ fn write(file: &Path, committed: &Committed) -> Result<(), Error> {
     std::fs::write(file, text + "\n").map_err(error)
 }
 
-/// To a tenth of an instruction.
+/// Rounds to a tenth of an instruction.
 fn round(count: f64) -> f64 {
     (count * 10.0).round() / 10.0
 }

@@ -1,11 +1,11 @@
-//! Figures of vrt beside those of other MPIs and beside their targets.
+//! Figures of vrt, compared with those of other MPIs and with their targets.
 //!
-//! Programs of all of them run in turn, so that a machine that grows slower or
-//! faster does so for all. A row's ratio is the median of the ratios of the
-//! pairs of runs, which such a drift touches least; its figures are the
-//! medians of all runs.
+//! The programs of all systems run alternately, so that a machine that becomes slower or faster
+//! does so for all. A row's ratio is the median of the ratios of the pairs of runs, which such a
+//! drift affects least; its figures are the medians of all runs.
 
 mod counts;
+mod markdown;
 mod peers;
 pub(crate) mod process;
 pub(crate) mod processor;
@@ -24,14 +24,13 @@ use run::Runner;
 
 /// Compare the figures of vrt with their targets, and with those of Open MPI and Adaptive MPI.
 ///
-/// Builds our C programs against Open MPI and their Rust twins on vrt, runs
-/// them in turn and prints a table. With --counts it counts instructions
-/// instead, under valgrind. `scripts/bench metg` is another program: it finds
-/// the smallest tasks that pay. `scripts/bench copies` compares long messages
-/// with copies that no runtime makes. `scripts/bench growth` shows what ranks
-/// cost as they grow many.
+/// Builds our C programs against Open MPI and their Rust twins on vrt, runs them alternately and
+/// prints a table. With --counts it counts instructions instead, under valgrind. `scripts/bench
+/// metg` is another program: it finds the smallest tasks that pay. `scripts/bench copies` compares
+/// long messages with plain copies. `scripts/bench growth` shows the cost of ranks as their number
+/// grows.
 ///
-/// Where the variable CHARM names a folder of Charm++ with Adaptive MPI built in it, for threads
+/// If the variable CHARM names a directory of Charm++ with Adaptive MPI built in it, for threads
 /// (multicore-linux-x86_64), processes (netlrts-linux-x86_64) or both, or names such a build, the
 /// same C programs also run on that: `CHARM=~/charm scripts/bench`. Rows in which another MPI is
 /// faster are marked, and listed at the end. An MPI that fails in a row, or takes more than a
@@ -40,10 +39,10 @@ use run::Runner;
 #[command(name = "scripts/bench", bin_name = "scripts/bench", version)]
 pub struct Args {
     /// Pairs of runs for each row
-    #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = vrt_cli::positive::<u32>)]
     pairs: u32,
 
-    /// Three pairs of shorter runs: a rough picture, in some minutes
+    /// Three pairs of shorter runs: rough results, in a few minutes
     #[arg(long, conflicts_with = "pairs")]
     quick: bool,
 
@@ -55,7 +54,11 @@ pub struct Args {
     #[arg(long, value_name = "FILE", default_value = "bench-results.json")]
     json: PathBuf,
 
-    /// Run vrt's programs only
+    /// Where to write the table as Markdown, in parts
+    #[arg(long, value_name = "DIRECTORY")]
+    markdown: Option<PathBuf>,
+
+    /// Run only vrt's programs
     #[arg(long)]
     no_open_mpi: bool,
 
@@ -63,12 +66,13 @@ pub struct Args {
     #[arg(long)]
     list: bool,
 
-    /// Compare programs that cannot be traced with those that can, and with those that are
+    /// Compare programs that cannot be traced with those that can, and with those that are being
+    /// traced
     #[arg(long)]
     tracing: bool,
 
-    /// Count instructions and compare with the committed figures; exit status
-    /// 1 when one is worse
+    /// Count instructions and compare with the committed figures; the exit status is 1 if one is
+    /// worse
     #[arg(long)]
     counts: bool,
 
@@ -89,11 +93,11 @@ pub struct Args {
     #[arg(long, value_name = "DIRECTORY")]
     c_programs: Option<PathBuf>,
 
-    /// The launcher of the build of Adaptive MPI for processes; scripts/bench gives it, from CHARM
+    /// The launcher of the build of Adaptive MPI for processes; scripts/bench passes it, from CHARM
     #[arg(long, value_name = "CHARMRUN", hide = true)]
     charmrun: Option<PathBuf>,
 
-    /// Whether there is a build of Adaptive MPI for threads; scripts/bench says so, from CHARM
+    /// Whether there is a build of Adaptive MPI for threads; scripts/bench passes it, from CHARM
     #[arg(long, hide = true)]
     ampi_threads: bool,
 
@@ -105,10 +109,10 @@ pub struct Args {
 /// Why there is no table.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// No row has such a name.
+    /// No row has this name.
     #[error("no row is named {only:?}; the rows are {}", rows::names().join(", "))]
     NoSuchRow {
-        /// The name asked for.
+        /// The requested name.
         only: String,
     },
     /// A program cannot be started.
@@ -116,7 +120,7 @@ pub enum Error {
     Start {
         /// The program.
         program: String,
-        /// What the system says.
+        /// The system's error.
         cause: std::io::Error,
     },
     /// A program has failed.
@@ -137,7 +141,7 @@ pub enum Error {
         /// The time it had.
         seconds: u64,
     },
-    /// A program printed something else than a line of figures.
+    /// A program printed something other than a line of figures.
     #[error("{command}\nprinted no line of figures but {printed:?}")]
     Printed {
         /// The command line.
@@ -145,7 +149,7 @@ pub enum Error {
         /// Its standard output.
         printed: String,
     },
-    /// Two programs that solve the same problem disagree.
+    /// Two programs that solve the same problem have different results.
     #[error("{row}: the programs computed different bits: {ours} and {theirs}")]
     Disagree {
         /// The row.
@@ -160,7 +164,7 @@ pub enum Error {
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The system's error.
         cause: std::io::Error,
     },
 }
@@ -175,11 +179,11 @@ impl Error {
     }
 }
 
-/// Does what the command line asks for.
+/// Does what the command line requests.
 ///
 /// # Errors
 ///
-/// When a program fails, or a file cannot be written.
+/// If a program fails, or a file cannot be written.
 pub fn run(args: &Args) -> Result<ExitCode, Error> {
     if args.list {
         println!("{}", rows::names().join("\n"));
@@ -212,12 +216,15 @@ pub fn run(args: &Args) -> Result<ExitCode, Error> {
     }
     report.print_foot();
     report.write(&args.json)?;
+    if let Some(folder) = &args.markdown {
+        report.write_markdown(folder)?;
+    }
     println!("figures in {}", args.json.display());
     Ok(ExitCode::SUCCESS)
 }
 
 impl Args {
-    /// Where the other MPIs have their programs: beside ours, if not told otherwise.
+    /// Where the other MPIs have their programs: beside ours, unless told otherwise.
     fn peers(&self, programs: &Path) -> Peers {
         let open_mpi = || self.c_programs.clone().unwrap_or_else(|| programs.join("bench-c"));
         let processes =
@@ -243,7 +250,7 @@ fn chosen_rows(args: &Args) -> Result<Vec<Row>, Error> {
     Ok(chosen)
 }
 
-/// The directory of this program, where cargo puts the others too.
+/// The directory of this program, where cargo puts the others, too.
 pub(crate) fn own_directory() -> Result<PathBuf, Error> {
     let start_error = |cause| Error::Start { program: "vrt-bench".to_owned(), cause };
     let program = std::env::current_exe().map_err(start_error)?;

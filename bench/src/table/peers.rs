@@ -1,4 +1,4 @@
-//! The MPIs that run the C twin of a row, and what came of it.
+//! The MPIs that run the C twin of a row, and their results.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -13,7 +13,7 @@ pub(super) enum Peer {
     OpenMpi,
     /// Adaptive MPI with PEs that are threads of one process.
     AmpiThreads,
-    /// Adaptive MPI with a process for each PE.
+    /// Adaptive MPI with one process per PE.
     AmpiProcesses,
 }
 
@@ -21,7 +21,7 @@ impl Peer {
     /// All of them, in the order of columns.
     pub const ALL: [Self; 3] = [Self::OpenMpi, Self::AmpiThreads, Self::AmpiProcesses];
 
-    /// As the table calls it.
+    /// Its name in the table.
     pub fn name(self) -> &'static str {
         match self {
             Self::OpenMpi => "Open MPI",
@@ -43,7 +43,7 @@ pub(super) struct Peers {
 }
 
 impl Peers {
-    /// Those that can be measured.
+    /// The MPIs that can be measured.
     pub fn present(&self) -> impl Iterator<Item = Peer> {
         Peer::ALL.into_iter().filter(|peer| match peer {
             Peer::OpenMpi => self.open_mpi.is_some(),
@@ -52,7 +52,8 @@ impl Peers {
         })
     }
 
-    /// What runs a twin on a peer; nothing if the peer is not there, or the twin is not for it.
+    /// The command that runs a twin on a peer; `None` if the peer does not exist, or the twin is
+    /// not for it.
     pub fn command(&self, peer: Peer, twin: &Twin, is_quick: bool) -> Option<Command> {
         if !twin.peers.contains(&peer) {
             return None;
@@ -93,13 +94,13 @@ impl Peers {
     }
 }
 
-/// What the runs of a row's twin on a peer measured.
+/// The measurements of a row's twin on a peer.
 #[derive(Clone, Debug)]
 pub(super) struct PeerRuns {
     pub peer: Peer,
-    /// Seconds of an operation, or bytes of a rank, in each run; none if one has failed.
+    /// Seconds per operation, or bytes per rank, in each run; empty if one has failed.
     pub runs: Vec<f64>,
-    /// Why there are none.
+    /// The reason, if there are none.
     pub failure: Option<String>,
 }
 
@@ -108,7 +109,7 @@ impl PeerRuns {
         Self { peer, runs: Vec::new(), failure: None }
     }
 
-    /// Takes the outcome of a run; after one that failed, those before count for nothing.
+    /// Adds the outcome of a run; after a failed one, the earlier ones do not count.
     pub fn add(&mut self, outcome: Result<f64, String>) {
         match outcome {
             Ok(figure) => self.runs.push(figure),
@@ -124,7 +125,7 @@ impl PeerRuns {
         (!self.runs.is_empty()).then(|| median(self.runs.clone()))
     }
 
-    /// The median of the ratios of runs that followed each other, ours by the peer's.
+    /// The median of the ratios of consecutive runs, ours by the peer's.
     pub fn ratio(&self, ours: &[f64]) -> Option<f64> {
         ratio(ours, &self.runs)
     }

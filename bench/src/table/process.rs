@@ -1,4 +1,4 @@
-//! Runs a program to its end, and leaves none of its processes behind when it fails.
+//! Runs a program to completion, and leaves none of its processes behind if it fails.
 
 use std::io::Read;
 use std::process::{Command, Stdio};
@@ -10,10 +10,10 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::Error;
 use crate::measure::Measured;
 
-/// The time after which a program is given up.
+/// The time after which a program is killed.
 pub(super) const TIME_LIMIT: Duration = Duration::from_secs(120);
 
-/// Runs a program to its end and reads the line it prints.
+/// Runs a program to completion and parses the line it prints.
 pub(crate) fn run_program(command: Command) -> Result<Measured, Error> {
     run_program_within(command, TIME_LIMIT)
 }
@@ -27,12 +27,12 @@ pub(super) fn run_program_within(mut command: Command, limit: Duration) -> Resul
         .ok_or(Error::Printed { command: shown, printed })
 }
 
-/// The standard output of a program that ends well within the time limit.
+/// The standard output of a program that succeeds within the time limit.
 pub(super) fn output(command: &mut Command) -> Result<String, Error> {
     run_to_end(command).map(|told| told.printed)
 }
 
-/// What a program that succeeded has written.
+/// The output of a program that has succeeded.
 pub(crate) struct Told {
     /// To its standard output.
     pub(crate) printed: String,
@@ -40,7 +40,7 @@ pub(crate) struct Told {
     pub(crate) said: String,
 }
 
-/// What a program writes that ends well within the time limit.
+/// The output of a program that succeeds within the time limit.
 pub(crate) fn run_to_end(command: &mut Command) -> Result<Told, Error> {
     run_to_end_within(command, TIME_LIMIT)
 }
@@ -93,8 +93,8 @@ fn run_marked(command: &mut Command, limit: Duration, mark: &Mark) -> Result<Tol
     }
 }
 
-/// Tells the processes of a run from all others, by a variable of their environment. Their parents do not: a launcher
-/// that dies leaves its processes to init; and a process group of their own would not get the interrupt of a terminal.
+/// Identifies the processes of a run by a variable of their environment. Their parents cannot: a launcher that dies
+/// leaves its processes to init; and a separate process group would not get the interrupt of a terminal.
 struct Mark {
     value: String,
 }
@@ -108,7 +108,7 @@ impl Mark {
         Self { value: format!("{}.{run}", std::process::id()) }
     }
 
-    /// Ends all processes of the run, also those that others begin meanwhile.
+    /// Kills all processes of the run, including those that others start meanwhile.
     fn end_all(&self) {
         for _ in 0..10 {
             let processes = self.processes();
@@ -138,7 +138,7 @@ impl Mark {
     }
 }
 
-/// Reads to the end of a stream in a thread, so that a full pipe stops nobody.
+/// Reads a stream to its end in a thread, so that a full pipe blocks nothing.
 fn read_aside(stream: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
     std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -150,7 +150,7 @@ fn read_aside(stream: Option<impl Read + Send + 'static>) -> std::thread::JoinHa
     })
 }
 
-/// A command as one would type it.
+/// A command as a user would type it.
 pub(crate) fn show(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy()];
     words.extend(command.get_args().map(std::ffi::OsStr::to_string_lossy));
@@ -158,7 +158,7 @@ pub(crate) fn show(command: &Command) -> String {
 }
 
 impl Error {
-    /// Why a program has no figure, in a line.
+    /// Why a program has no figure, in one line.
     pub(super) fn reason(&self) -> String {
         match self {
             Self::Failed { status, said, .. } => match cause(said) {
@@ -175,7 +175,7 @@ impl Error {
     }
 }
 
-/// The line of a program's last words that says what is wrong: that of Charm++, of our C programs, or the first.
+/// The line of a program's output that states the error: that of Charm++, of our C programs, or the first.
 fn cause(said: &str) -> Option<&str> {
     const REASON: &str = "Reason:";
     let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());

@@ -1,23 +1,23 @@
-//! The processor that figures belong to.
+//! The processor on which figures were measured.
 
 use std::fmt;
 use std::path::Path;
 
 use serde::Serialize;
 
-/// What the system calls its processor.
+/// The system's name of its processor.
 pub(crate) fn name() -> String {
     Processor::of_this_machine().model.unwrap_or_else(|| "an unnamed processor".to_owned())
 }
 
-/// What is known of this machine's processor.
+/// The properties of this machine's processor.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub(super) struct Processor {
-    /// Its model, as Linux calls it.
+    /// Its model, as reported by Linux.
     pub model: Option<String>,
     /// Cores that this process may use.
     pub cores: usize,
-    /// The bytes of a core's second-level cache.
+    /// The size of a core's second-level cache in bytes.
     pub l2_bytes: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ fn model(cpuinfo: &str) -> Option<String> {
     (!model.is_empty()).then(|| model.to_owned())
 }
 
-/// The size in the folder `index*` of the cache of level 2.
+/// The size in the directory `index*` of the level 2 cache.
 fn l2_bytes(caches: &Path) -> Option<u64> {
     let read = |path: &Path, file: &str| std::fs::read_to_string(path.join(file)).ok();
     (std::fs::read_dir(caches).ok()?.flatten())
@@ -60,7 +60,7 @@ fn l2_bytes(caches: &Path) -> Option<u64> {
         .and_then(|path| bytes(read(&path, "size")?.trim()))
 }
 
-/// A size as Linux writes it: `2048K`.
+/// A size in Linux's notation: `2048K`.
 fn bytes(size: &str) -> Option<u64> {
     let number = size.strip_suffix('K')?;
     number.parse::<u64>().ok()?.checked_mul(1024)

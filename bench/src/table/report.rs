@@ -5,6 +5,7 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::Error;
+use super::markdown;
 use super::peers::{Peer, PeerRuns};
 use super::processor::Processor;
 use super::rows::{Reference, Row, Target, Unit};
@@ -67,10 +68,19 @@ impl<'a> Report<'a> {
     ///
     /// # Errors
     ///
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
         let text = format!("{:#}\n", self.json());
         std::fs::write(path, text).map_err(|cause| Error::File { path: path.to_owned(), cause })
+    }
+
+    /// Writes the table in parts, as Markdown.
+    ///
+    /// # Errors
+    ///
+    /// If a file cannot be written.
+    pub fn write_markdown(&self, folder: &Path) -> Result<(), Error> {
+        markdown::write(folder, &self.rows, &self.peers())
     }
 
     fn json(&self) -> Value {
@@ -136,13 +146,7 @@ fn lost(rows: &[Figures]) -> String {
 fn line(figures: &Figures, peers: &[Peer]) -> String {
     let row = &figures.row;
     let shown = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| figure(row.unit, s));
-    let ratio = figures.ratio().map_or("-".to_owned(), |ratio| {
-        let ratio = match row.unit {
-            Unit::Time | Unit::Memory => ratio,
-            Unit::Bandwidth(_) => 1.0 / ratio,
-        };
-        format!("{ratio:.3}")
-    });
+    let ratio = figures.ratio().map_or("-".to_owned(), |ratio| shown_ratio(row.unit, ratio));
     let met = match figures.is_met() {
         Some(true) => "yes",
         Some(false) => "NO",
@@ -166,6 +170,15 @@ fn line(figures: &Figures, peers: &[Peer]) -> String {
     text
 }
 
+/// A ratio of seconds, or of the unit's derived values.
+pub(super) fn shown_ratio(unit: Unit, ratio: f64) -> String {
+    let ratio = match unit {
+        Unit::Time | Unit::Memory => ratio,
+        Unit::Bandwidth(_) => 1.0 / ratio,
+    };
+    format!("{ratio:.3}")
+}
+
 fn target(row: &Row) -> String {
     match row.target {
         Target::Seconds(most) => format!("<= {}", time(most)),
@@ -175,7 +188,7 @@ fn target(row: &Row) -> String {
     }
 }
 
-fn figure(unit: Unit, seconds: f64) -> String {
+pub(super) fn figure(unit: Unit, seconds: f64) -> String {
     match unit {
         Unit::Time => time(seconds),
         Unit::Bandwidth(bytes) => format!("{:.2} GB/s", bytes / seconds * 1e-9),

@@ -1,4 +1,4 @@
-//! The rows of the table: what is measured, and what is good enough.
+//! The rows of the table: what is measured, and the targets.
 
 mod collectives;
 mod images;
@@ -18,9 +18,9 @@ pub(super) struct Row {
     pub name: &'static str,
     /// What is measured.
     pub title: &'static str,
-    /// When the figure is good enough.
+    /// The target of the figure.
     pub target: Target,
-    /// In which unit the figure is shown.
+    /// The unit in which the figure is shown.
     pub unit: Unit,
     /// The program of vrt.
     pub vrt: Program,
@@ -28,16 +28,16 @@ pub(super) struct Row {
     pub reference: Reference,
 }
 
-/// When a figure is good enough.
+/// The target of a figure.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Target {
-    /// An operation takes at most so many seconds.
+    /// An operation takes at most this many seconds.
     Seconds(f64),
-    /// A rank has at most so many bytes.
+    /// A rank needs at most this many bytes.
     Bytes(f64),
-    /// An operation takes at most so many times the reference's seconds.
+    /// An operation takes at most this many times the reference's seconds.
     TimesReference(f64),
-    /// The bandwidth is at least so many times the reference's.
+    /// The bandwidth is at least this many times the reference's.
     TimesReferenceBandwidth(f64),
 }
 
@@ -46,9 +46,9 @@ pub(super) enum Target {
 pub(super) enum Unit {
     /// As seconds.
     Time,
-    /// As bandwidth of an operation that moves so many bytes.
+    /// As bandwidth of an operation that moves this many bytes.
     Bandwidth(f64),
-    /// As memory of a rank; the figures are its bytes, not seconds.
+    /// As memory per rank; the figures are bytes, not seconds.
     Memory,
 }
 
@@ -61,7 +61,7 @@ pub(super) enum Reference {
     OpenMpi {
         /// The program.
         program: Program,
-        /// Processes.
+        /// Number of processes.
         processes: u32,
     },
     /// A program of vrt.
@@ -73,22 +73,22 @@ pub(super) enum Reference {
 pub(super) struct Program {
     pub full: &'static str,
     pub quick: &'static str,
-    /// Whether it is to run as MPI processes that share no memory.
+    /// Whether it runs as MPI processes that share no memory.
     pub through_mpi: bool,
-    /// Whether Open MPI shall use TCP, as between machines, and not shared memory.
+    /// Whether Open MPI uses TCP, as between machines, instead of shared memory.
     pub over_tcp: bool,
     /// The options of `vrtrun`, for a C program whose ranks run images of it.
     pub vrtrun: Option<&'static str>,
 }
 
-/// A C program that does what a row measures, for the MPIs beside which it is measured.
+/// A C program that does the same as a row's program, for the MPIs that are compared.
 #[derive(Clone, Debug)]
 pub(super) struct Twin {
     /// The program.
     pub program: Program,
-    /// Processes, or ranks of Adaptive MPI.
+    /// Number of processes, or of ranks for Adaptive MPI.
     pub processes: u32,
-    /// The PEs they share.
+    /// Number of PEs they share.
     pub pes: u32,
     /// The MPIs.
     pub peers: &'static [Peer],
@@ -109,6 +109,23 @@ const fn over_tcp(program: Program) -> Program {
 /// The names of all rows.
 pub(super) fn names() -> Vec<&'static str> {
     all().into_iter().map(|row| row.name).collect()
+}
+
+/// The subjects of rows.
+pub(super) const SPEED: &str = "speed";
+pub(super) const MANY: &str = "many ranks";
+pub(super) const C: &str = "C programs";
+
+/// The subject of a row.
+pub(super) fn subject_of(name: &str) -> &'static str {
+    let is_among = |rows: Vec<Row>| rows.iter().any(|row| row.name == name);
+    if is_among(many::rows()) {
+        MANY
+    } else if is_among(images::rows()) {
+        C
+    } else {
+        SPEED
+    }
 }
 
 /// All rows, in the order of the table.
@@ -132,8 +149,8 @@ const MEBIBYTE: f64 = 1_048_576.0;
 const NO_SLOWER: Target = Target::TimesReference(1.0);
 
 impl Target {
-    /// Whether a figure is good enough; `None` when the reference it takes is
-    /// not there. `ratio` is that of the seconds, ours by theirs.
+    /// Whether a figure meets the target; `None` if the reference that it needs is missing. `ratio`
+    /// is that of the seconds, ours by theirs.
     pub fn is_met(self, seconds: f64, ratio: Option<f64>) -> Option<bool> {
         match self {
             Self::Seconds(most) | Self::Bytes(most) => Some(seconds <= most),

@@ -1,4 +1,4 @@
-//! Runs the programs of a row in turn.
+//! Runs the programs of a row alternately.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -24,15 +24,15 @@ pub(super) struct Runner {
     pub is_quick: bool,
 }
 
-/// What the runs of a row measured.
+/// The measurements of a row.
 #[derive(Debug)]
 pub(super) struct Figures {
     pub row: Row,
-    /// Seconds of an operation, or bytes of a rank, in each run of vrt's program.
+    /// Seconds per operation, or bytes per rank, in each run of vrt's program.
     pub vrt: Vec<f64>,
-    /// The same of the reference, if that is another program of vrt.
+    /// The same for the reference, if that is another program of vrt.
     pub vrt_reference: Vec<f64>,
-    /// The same of the row's C twin on each MPI that is there.
+    /// The same for the row's C twin on each available MPI.
     pub peers: Vec<PeerRuns>,
 }
 
@@ -72,13 +72,13 @@ impl Figures {
             .collect()
     }
 
-    /// Whether the target is met, if that can be said.
+    /// Whether the target is met, if known.
     pub fn is_met(&self) -> Option<bool> {
         self.row.target.is_met(self.vrt_seconds(), self.ratio())
     }
 }
 
-/// What a row shows of what a program measured; not a number if it did not measure that.
+/// The value that a row shows of a program's measurements; not a number if it was not measured.
 fn value(unit: Unit, measured: &Measured) -> f64 {
     match unit {
         Unit::Time | Unit::Bandwidth(_) => measured.seconds,
@@ -86,7 +86,7 @@ fn value(unit: Unit, measured: &Measured) -> f64 {
     }
 }
 
-/// The time after which a peer is given up.
+/// The time after which a peer is killed.
 const PEER_LIMIT: Duration = Duration::from_secs(60);
 
 impl Runner {
@@ -94,7 +94,7 @@ impl Runner {
     ///
     /// # Errors
     ///
-    /// When a program of vrt fails, or two solvers disagree.
+    /// If a program of vrt fails, or two solvers have different results.
     pub fn run(&self, row: &Row) -> Result<Figures, Error> {
         let twin = row.twin();
         let command =
@@ -158,7 +158,7 @@ impl Runner {
     }
 }
 
-/// Open MPI's launcher, for so many processes of a row's program.
+/// Open MPI's launcher, for this many processes of a row's program.
 pub(super) fn mpirun_for(processes: u32, program: &Program) -> Command {
     let mut command = mpirun(processes);
     if program.over_tcp {
@@ -167,7 +167,7 @@ pub(super) fn mpirun_for(processes: u32, program: &Program) -> Command {
     command
 }
 
-/// Open MPI's launcher, for so many processes.
+/// Open MPI's launcher, for this many processes.
 pub(crate) fn mpirun(processes: u32) -> Command {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let mut command = Command::new("mpirun");
@@ -186,8 +186,7 @@ fn result(measured: &Measured) -> String {
     format!("{:?} {:?}", measured.residual, measured.checksum)
 }
 
-/// Whether two programs computed the same bits; true of those that are no
-/// solvers.
+/// Whether two programs computed the same bits; true for programs that are not solvers.
 fn solved_alike(ours: &Measured, theirs: &Measured) -> bool {
     (ours.residual, &ours.checksum) == (theirs.residual, &theirs.checksum)
 }

@@ -1,7 +1,7 @@
-//! What it costs that a job can be traced, and what it costs to trace it.
+//! The cost of being traceable, and of being traced.
 //!
-//! The same programs run in turn: built with `--cfg vrt_unobserved`, in which no place asks for an observer;
-//! built as usual; and so with `--trace`.
+//! The same programs run alternately: built with `--cfg vrt_unobserved`, so that no place checks for an observer; built
+//! as usual; and built as usual with `--trace`.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -10,7 +10,7 @@ use super::Error;
 use super::process::{output, run_program, show};
 use crate::measure::median;
 
-/// The most that it may cost, as ratios of times: that a job can be traced, and to trace it.
+/// The greatest allowed costs, as ratios of times: of being traceable, and of being traced.
 const MOST: [f64; 2] = [1.01, 1.05];
 
 /// What is run.
@@ -21,7 +21,7 @@ struct Case {
     quick: &'static str,
 }
 
-/// A program, and how it says how long it took.
+/// A program, and how it reports its time.
 #[derive(Clone, Copy)]
 enum Program {
     /// `vrt-bench`, by a line of JSON.
@@ -63,14 +63,14 @@ const CASES: [Case; 5] = [
     },
 ];
 
-/// Seconds of a case, of each run: without, off, on.
+/// Seconds of each run of a case: without, off, on.
 type Seconds = [Vec<f64>; 3];
 
-/// Runs all cases so often and prints the table.
+/// Runs all cases this many times and prints the table.
 ///
 /// # Errors
 ///
-/// A program fails, or says nothing.
+/// A program fails, or reports nothing.
 pub(super) fn run(programs: &Path, runs: u32, is_quick: bool) -> Result<(), Error> {
     let unobserved = programs.join("../unobserved/release");
     let trace = std::env::temp_dir().join(format!("vrt-bench-{}.trace", std::process::id()));
@@ -118,7 +118,7 @@ fn short(seconds: f64) -> String {
     }
 }
 
-/// Runs a program once; its seconds.
+/// Runs a program once; returns its seconds.
 fn once(case: &Case, folder: &Path, trace: Option<&Path>, is_quick: bool) -> Result<f64, Error> {
     let name = match case.program {
         Program::Bench => "vrt-bench",

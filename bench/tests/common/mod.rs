@@ -1,8 +1,8 @@
-//! What all tests here start their programs with.
+//! How all tests here start their programs.
 
 use std::process::Command;
 
-/// A command that starts a program of ours, and ends it when it hangs.
+/// A command that starts one of our programs, and kills it if it hangs.
 pub fn limited(program: &str) -> Command {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=5", "300", program]);

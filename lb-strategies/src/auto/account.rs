@@ -1,14 +1,13 @@
-//! What all trials of a job have brought and cost, as [`Auto`](super::Auto) keeps count of it.
+//! The gains and costs of all trials of a job, as [`Auto`](super::Auto) records them.
 
 use super::compare::Change;
 
-/// What has come of all trials.
+/// The result of all trials.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Account {
     /// Seconds of all samples.
     pub seconds: f64,
-    /// Placements that were tried, those that stayed because they were better, those of which nobody can
-    /// tell, and those that were taken back.
+    /// Placements that were tried, kept because they were better, undecided, and undone.
     pub tried: u32,
     /// See there.
     pub kept: u32,
@@ -16,32 +15,31 @@ pub struct Account {
     pub unclear: u32,
     /// See there.
     pub taken_back: u32,
-    /// Seconds that were gained by where objects were, not where they began: by the model, as far as it was
-    /// right in the trials; less those that trials have cost that were taken back.
+    /// Seconds gained by the objects' placement over their initial one: as predicted by the model, corrected by how
+    /// accurate it was in the trials; minus the cost of trials that were undone.
     pub gained: f64,
-    /// One standard error of that.
+    /// One standard error of `gained`.
     pub spread: f64,
-    /// By how much the rate that came differed from the promised one, as a part of that, for each trial that
-    /// was decided.
+    /// The relative difference between the measured and the predicted rate, for each trial that was decided.
     pub errors: Vec<f64>,
-    /// What was kept last.
+    /// The strategy that was kept last.
     pub last_kept: Option<String>,
-    /// Seconds that the model says were gained, and those that trials have cost.
+    /// Seconds gained according to the model, and seconds that trials cost.
     pub(super) by_model: f64,
     pub(super) lost: f64,
-    /// What was measured in the trials that were kept, over what was promised; how many, and the square of
-    /// the standard error.
+    /// The measured gains of the trials that were kept, over the predicted ones; their number, and the square of the
+    /// standard error.
     measured: f64,
     promised: f64,
     uncertain: f64,
 }
 
-/// What was measured is taken for so many times what the model says at most: other things have changed, too.
+/// A measured gain counts for at most this many times the predicted one: other things have changed, too.
 const MOST_KEPT: f64 = 1.5;
 
 impl Account {
-    /// By how much the rate that came differed from the promised one, as a part of that: the median of all
-    /// trials that were decided, if any was.
+    /// The relative difference between the measured and the predicted rate: the median of all decided trials, if there
+    /// was one.
     #[must_use]
     pub fn median_error(&self) -> Option<f64> {
         let mut errors: Vec<f64> = self.errors.iter().map(|error| error.abs()).collect();
@@ -79,8 +77,8 @@ impl Account {
     }
 }
 
-/// By how much a rate that is larger by the part `came` than before differs from one that was promised to be larger
-/// by `promised`, as a part of that.
+/// The relative difference between a rate that grew by the part `came` and one that was predicted to grow by
+/// `promised`.
 ///
 /// ```
 /// use lb_strategies::auto::relative_error;

@@ -1,13 +1,14 @@
-//! Whether a placement was better than the one before: two rows of measured rates, and their noise.
+//! Whether a placement is better than the previous one: compares two series of measured rates and
+//! their noise.
 
-/// What a job got done in a sample.
+/// The progress of a job in a sample.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Point {
-    /// How long the sample was.
+    /// Length of the sample.
     pub seconds: f64,
-    /// Messages and collective operations a second.
+    /// Messages and collective operations per second.
     pub events: f64,
-    /// Seconds of work a second, over all PEs.
+    /// Seconds of work per second, over all PEs.
     pub work: f64,
 }
 
@@ -20,42 +21,42 @@ impl Point {
 /// How much faster a job runs than before, as a part, and the standard error of that.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Change {
-    /// 0.1: a tenth more a second than before.
+    /// 0.1: ten percent more per second than before.
     pub gain: f64,
     /// One standard error of `gain`.
     pub spread: f64,
 }
 
-/// What can be said of a change.
+/// The verdict on a change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     Better,
     Worse,
-    /// It cannot be told from noise.
+    /// The change is within noise.
     Unclear,
 }
 
-/// A change that is so many standard errors large is one: of a hundred that are noise, one is taken for one.
+/// A change of at least this many standard errors is significant: about one percent of random changes exceed it.
 const SURE: f64 = 2.6;
-/// Points that are too few to say how much they scatter.
+/// With fewer points than this, their scatter is uncertain.
 const FEW: f64 = 4.0;
-/// A mean is hardly so many standard errors too large.
+/// A mean is rarely more than this many standard errors too large.
 const HARDLY: f64 = 2.0;
-/// Nobody's rate is steadier than this part of it.
+/// No rate is assumed to be steadier than this part of it.
 const STEADIEST: f64 = 0.002;
-/// A smaller change is none.
+/// A smaller change does not count.
 const LEAST: f64 = 0.005;
-/// If the events per second of work change by more than this part, the program does something else than before,
-/// and says nothing by its events.
+/// If the events per second of work change by more than this part, the program does something different than before,
+/// and its events are not comparable.
 const ANOTHER_PHASE: f64 = 0.25;
 
 impl Change {
-    /// From some points to others; none if there are too few of either.
+    /// Compares two series of points; `None` if either has too few.
     ///
-    /// A job runs faster if its PEs work for more of the time, or if they get more done in a second of work. How much
-    /// they get done scatters by what else uses the machine, far more than how long they work: where it has not
-    /// changed by more than that, it has not changed. Not where messages between nodes are a part of the work
-    /// (`costs_are_even` does not hold): with other messages there is other work to do.
+    /// A job runs faster if its PEs work for more of the time, or if they do more in a second of work. How much they do
+    /// scatters with other load on the machine, far more than how long they work: a change within that scatter does not
+    /// count. It does count if messages between nodes are part of the work (`costs_are_even` does not hold): with other
+    /// messages the work differs.
     pub(crate) fn between(
         before: &[Point],
         after: &[Point],
@@ -99,7 +100,7 @@ impl Change {
     }
 }
 
-/// Whether events say how fast a program is: it has them, and as many for the same work as before.
+/// Whether events measure a program's speed: it has events, and as many for the same work as before.
 fn counts_events(before: &[Point], after: &[Point]) -> bool {
     let per_work = |points: &[Point]| {
         let sum = |of: fn(&Point) -> f64| points.iter().map(of).sum::<f64>();
@@ -109,8 +110,8 @@ fn counts_events(before: &[Point], after: &[Point]) -> bool {
     before > 0.0 && (after / before - 1.0).abs() < ANOTHER_PHASE
 }
 
-/// How much the rates of points differ from those of their neighbours, as a part of their mean: as much as they
-/// scatter, but for what changes slowly. None if there are fewer than two.
+/// The scatter of points, as a part of their mean: computed from the differences of neighbours, so that slow changes do
+/// not count. `None` if there are fewer than two.
 pub(crate) fn jitter(points: &[Point]) -> Option<f64> {
     let rate = match points.iter().all(|it| it.events > 0.0) {
         true => |it: &Point| it.events,
@@ -124,13 +125,13 @@ pub(crate) fn jitter(points: &[Point]) -> Option<f64> {
     (points.len() > 1 && mean > 0.0).then(|| variance.sqrt() / mean)
 }
 
-/// How much it scatters how long PEs work, as a part of the mean; none if there are fewer than two points.
+/// The scatter of how long PEs work, as a part of the mean; `None` if there are fewer than two points.
 pub(crate) fn scatter_of_work(points: &[Point]) -> Option<f64> {
     let row = Row::of(points, |it| it.work)?;
     (points.len() > 1 && row.mean > 0.0).then(|| row.deviation() / row.mean)
 }
 
-/// Some numbers.
+/// The mean of some numbers.
 pub(crate) struct Row {
     count: f64,
     pub mean: f64,
@@ -151,7 +152,7 @@ impl Row {
         Some(Row { count, mean, error })
     }
 
-    /// What the mean of many more is hardly less than.
+    /// A lower bound for the mean of many more numbers.
     pub fn at_least(&self) -> f64 {
         self.mean - HARDLY * self.error
     }

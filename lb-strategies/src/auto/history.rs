@@ -1,4 +1,4 @@
-//! What objects took in the last samples.
+//! The loads of objects in the last samples.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ops::Range;
@@ -6,32 +6,32 @@ use std::ops::Range;
 use super::compare::Point;
 use super::{SCALES, Sample, WINDOW};
 
-/// Of which of the last samples loads are taken.
+/// Selects some of the last samples.
 #[derive(Clone, Copy)]
 pub(super) enum Which {
     /// The newer half of a window, or the older one.
     Newer,
     Older,
-    /// A group of so many, counted from the newest.
+    /// A group of this many, counted from the newest.
     Group {
         number: usize,
         samples: usize,
     },
 }
 
-/// Loads of objects, in seconds a second, the newest last.
+/// Loads of objects, in seconds per second, the newest last.
 #[derive(Debug, Default)]
 pub(super) struct History {
-    /// Those of an object that has come later are fewer.
+    /// Objects that appeared later have fewer.
     loads: HashMap<u32, VecDeque<f64>>,
-    /// Seconds of the samples.
+    /// Lengths of the samples in seconds.
     lengths: VecDeque<f64>,
 }
 
 impl History {
-    /// Samples that are kept.
+    /// The number of samples that are kept.
     const KEPT: usize = WINDOW << (SCALES - 1);
-    /// Of samples whose length is to be so much, those are not too short that have this part of it.
+    /// Samples are long enough if they have at least this part of the intended length.
     const NEARLY: f64 = 0.75;
 
     pub fn note(&mut self, sample: &Sample) {
@@ -51,12 +51,12 @@ impl History {
         }
     }
 
-    /// In how many samples some of these objects were seen.
+    /// The number of samples in which any of these objects was seen.
     pub fn samples(&self, ids: &[u32]) -> usize {
         ids.iter().filter_map(|id| Some(self.loads.get(id)?.len())).max().unwrap_or(0)
     }
 
-    /// The mean load of an object in some of the last samples.
+    /// The mean load of an object in the selected samples.
     pub fn load(&self, id: u32, which: Which) -> f64 {
         let Some(loads) = self.loads.get(&id).filter(|loads| !loads.is_empty()) else { return 0.0 };
         let range = Self::range(which, loads.len());
@@ -64,7 +64,7 @@ impl History {
         loads.range(range).sum::<f64>() / count
     }
 
-    /// Which samples these are of so many.
+    /// The range of the selected samples among this many.
     fn range(which: Which, of: usize) -> Range<usize> {
         const HALF: usize = WINDOW / 2;
         let (older, newer) = match which {
@@ -78,12 +78,12 @@ impl History {
         of - older..of - newer
     }
 
-    /// The loads of a sample's objects in some of the last samples, as far as they differ by more than noise.
+    /// The loads of a sample's objects in the selected samples, as far as they differ by more than noise.
     ///
-    /// Where another program takes the core now and then, some objects seem to take long by chance. A strategy would
-    /// choose just those to move, and be wrong about what that brings. So each is taken to be nearer to the mean of
-    /// its PE the more of the scatter is noise (the estimator of James and Stein, 1961, with a positive part). What
-    /// all objects of a PE take together stays the same.
+    /// If another program takes the core now and then, some objects seem slow by chance. A strategy would move just
+    /// those, and mispredict the gain. So the more of the scatter is noise, the closer each load is moved to the mean
+    /// of its PE (the estimator of James and Stein, 1961, with a positive part). The sum over the objects of a PE is
+    /// unchanged.
     pub fn loads(&self, sample: &Sample, which: Which) -> Vec<f64> {
         let mut loads: Vec<f64> = sample.ids.iter().map(|id| self.load(*id, which)).collect();
         let mut pes: HashMap<usize, Vec<usize>> = HashMap::new();
@@ -102,8 +102,8 @@ impl History {
         loads
     }
 
-    /// The variance of what [`load`](Self::load) says, by how much neighbouring samples differ: a load that changes
-    /// slowly is no noise.
+    /// The variance of [`load`](Self::load), from the differences of neighbouring samples: a load that changes slowly
+    /// is not noise.
     fn noise(&self, id: u32, which: Which) -> f64 {
         let Some(loads) = self.loads.get(&id).filter(|loads| loads.len() > 1) else { return 0.0 };
         let newest = loads.range(loads.len().saturating_sub(WINDOW)..);
@@ -113,8 +113,8 @@ impl History {
         squares / (2 * count) as f64 / Self::range(which, loads.len()).len() as f64
     }
 
-    /// Samples are to be so long: shorter ones become one with those beside them, or are forgotten if there are too
-    /// few of them.
+    /// Sets the length of samples: shorter ones are merged with their neighbours, or forgotten if there are too few of
+    /// them.
     pub fn join(&mut self, seconds: f64) {
         let groups = groups(self.lengths.make_contiguous(), Self::NEARLY * seconds);
         for loads in self.loads.values_mut() {
@@ -131,7 +131,7 @@ impl History {
     }
 }
 
-/// The same of rates that were measured, in the same order.
+/// The same for measured rates, in the same order.
 pub(super) fn joined(points: &[Point], seconds: f64) -> Vec<Point> {
     let lengths: Vec<f64> = points.iter().map(|point| point.seconds).collect();
     let join = |group: Range<usize>| {
@@ -145,7 +145,7 @@ pub(super) fn joined(points: &[Point], seconds: f64) -> Vec<Point> {
     groups(&lengths, History::NEARLY * seconds).into_iter().map(join).collect()
 }
 
-/// Neighbours that have so much together, from the last one on; what is left at the beginning is in none of them.
+/// Groups of neighbours with at least this total, from the last one on; a remainder at the beginning is in no group.
 fn groups(lengths: &[f64], least: f64) -> Vec<Range<usize>> {
     let (mut groups, mut end, mut sum) = (Vec::new(), lengths.len(), 0.0);
     for (number, length) in lengths.iter().enumerate().rev() {

@@ -1,36 +1,36 @@
-//! How long a sample is: so long that every object has done something in it, and that noise evens out.
+//! The length of a sample: long enough for every object to do something in it, and for noise to even out.
 
 use super::compare::{Point, jitter};
 use super::{FEW, Sample};
 
-/// Seconds of a sample: at first, and at most.
+/// The initial and the greatest length of a sample, in seconds.
 const RANGE: (f64, f64) = (0.01, 0.5);
-/// Events of each object that a sample should have.
+/// Events per object that a sample should have.
 const EVENTS: f64 = 2.0;
-/// Rates that scatter more are taken over longer samples.
+/// Rates that scatter more than this need longer samples.
 const STEADY: f64 = 0.1;
 
-/// The length of the next sample. What each purpose needs is known apart: a program that begins slowly needs long
-/// samples for its events then, and not for ever.
+/// The length of the next sample. The need of each purpose is kept separately: a program that begins slowly needs long
+/// samples for its events at first, but not forever.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Interval {
     for_events: f64,
-    /// It only grows: that what is averaged is steady does not say that less of it would be.
+    /// It only grows: a steady average does not show that a shorter one would be steady.
     against_noise: f64,
-    /// Samples since the whole was last made longer.
+    /// Samples since the length was last increased.
     since: usize,
-    /// It is the user's.
+    /// The user has set it.
     is_fixed: bool,
 }
 
 impl Interval {
-    /// These seconds, or those that turn out to be needed.
+    /// This length in seconds, or one that is determined while the job runs.
     pub fn new(fixed: Option<f64>) -> Interval {
         let least = fixed.unwrap_or(RANGE.0);
         Interval { for_events: least, against_noise: least, since: 0, is_fixed: fixed.is_some() }
     }
 
-    /// Begins with what was needed in a former run.
+    /// Begins with the length that a previous run needed.
     pub fn begin_with(&mut self, seconds: f64) {
         if !self.is_fixed && seconds.is_finite() {
             self.against_noise = seconds.clamp(RANGE.0, RANGE.1);
@@ -41,7 +41,7 @@ impl Interval {
         self.for_events.max(self.against_noise)
     }
 
-    /// What the last sample and the points say of the next one; whether it is to be longer than this one.
+    /// Adapts the length to the last sample and the points; returns whether the next sample is longer than this one.
     pub fn fit(&mut self, sample: &Sample, points: &[Point]) -> bool {
         if self.is_fixed {
             return false;
@@ -77,7 +77,7 @@ mod tests {
     use crate::auto::MessageCost;
     use crate::model::{LoadModel, Object, Pe};
 
-    /// After samples of this rate, each of all that is looked at.
+    /// After samples with this rate, each with all points considered.
     fn after(interval: &mut Interval, samples: usize, rate: impl Fn(usize) -> f64) -> f64 {
         let object = Object::new(0.001, 0);
         let model = LoadModel::new(vec![Pe::default()], vec![object], vec![]).expect("sound");

@@ -1,20 +1,21 @@
-//! `--lb auto`: a balancer that sees whether its steps have helped.
+//! `--lb auto`: a balancer that measures whether its steps have helped.
 //!
-//! A strategy predicts that a placement is better; whether it is, nobody knows before ranks have run there. So
-//! [`Auto`] treats each placement as a trial. It is told in *samples* what a job gets done, sees how much that
-//! scatters, tries what promises most if it does so in nearly all of them, and compares. A placement that did worse is
-//! taken back; what cannot be told from noise counts as no gain, and stays if it seems no worse. After either it waits, each time twice as long and
-//! until what failing trials have cost is a small part of the time, and another strategy has its turn; what a strategy
-//! promises counts only as far as it has kept its promises.
+//! A strategy predicts that a placement is better; whether it is can only be known after ranks have run there. So
+//! [`Auto`] treats each placement as a trial. It receives the progress of the job in *samples*, measures their scatter,
+//! tries the most promising placement, provided nearly all samples agree on it, and compares the result. A slower
+//! placement is undone; a difference within noise counts as no gain, and the placement stays if it seems no worse.
+//! Either way `Auto` then waits, each time twice as long and until the cost of failed trials is a small part of the
+//! time, before it tries another strategy; the predictions of a strategy count only as far as its previous ones were
+//! right.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `account` | what all trials have brought and cost |
-//! | `compare` | whether a placement was better than the one before, and noise |
-//! | `history` | what objects took in the last samples |
-//! | `interval` | how long a sample is |
-//! | `news` | what there is to say about a trial |
-//! | `predict` | what a placement is worth by the model, and which ones there are |
+//! | `account` | the gains and costs of all trials |
+//! | `compare` | whether a placement is better than the previous one, and noise |
+//! | `history` | the loads of objects in the last samples |
+//! | `interval` | the length of a sample |
+//! | `news` | messages about a trial |
+//! | `predict` | the predicted value of a placement, and the candidates |
 //!
 //! ```text
 //!                 a placement promises enough                    all have come, or will not
@@ -27,7 +28,7 @@
 //! ```
 //!
 //! The state machine is pure: it knows no clock and no runtime, so that it does the same in a job, in a replay and in a
-//! test. Time passes by the samples' lengths only.
+//! test. Time passes only by the samples' lengths.
 
 mod account;
 mod compare;
@@ -56,21 +57,21 @@ pub use news::News;
 use predict::{Candidate, MessageScale, Saving, Scene, Speeds, candidates};
 pub use predict::{MessageCost, PeState, USUAL};
 
-/// The name by which users ask for it, as if it were a strategy.
+/// The name that users select it by, as if it were a strategy.
 pub const NAME: &str = "auto";
 /// One line for users.
 pub const HELP: &str =
     "tries the others, keeps what has helped, takes back what has not; needs no period";
-/// What users can set, in place of what strategies can be told.
+/// The parameters that users can set, instead of those of strategies.
 pub const PARAMETERS: &[Parameter] = &[];
-/// The argument that says which strategies are tried.
+/// The argument that lists the strategies to try.
 pub const STRATEGIES: &str = "strategies";
 
-/// The strategies that an argument names, such as `greedy-refine+hilbert`; without one, the usual ones.
+/// The strategies that an argument names, such as `greedy-refine+hilbert`; without one, the default ones.
 ///
 /// # Errors
 ///
-/// If an argument is another one, or there is no such strategy.
+/// If there is another argument, or a strategy does not exist.
 pub fn parse(arguments: &[String]) -> Result<Vec<&'static dyn Strategy>, AutoError> {
     let mut names = USUAL.join("+");
     for argument in arguments.iter().flat_map(|it| it.split(',')).filter(|it| !it.is_empty()) {
@@ -83,51 +84,51 @@ pub fn parse(arguments: &[String]) -> Result<Vec<&'static dyn Strategy>, AutoErr
     names.split('+').map(|name| Ok(find(name.trim())?)).collect()
 }
 
-/// Why an argument is refused.
+/// Why an argument was refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AutoError {
-    /// There is no such argument.
+    /// The argument does not exist.
     #[error("`{0}`: allowed is strategies=NAME+NAME.., those that are tried")]
     Argument(String),
-    /// There is no such strategy.
+    /// The strategy does not exist.
     #[error(transparent)]
     Strategy(#[from] UnknownStrategy),
 }
 
-/// What a job has done for a while.
+/// What a job has done in an interval.
 #[derive(Clone, Copy, Debug)]
 pub struct Sample<'a> {
-    /// How long the while was, in seconds.
+    /// The length of the interval, in seconds.
     pub seconds: f64,
-    /// What objects took in it, and where they are.
+    /// The loads of objects in it, and where they are.
     pub model: &'a LoadModel,
-    /// Numbers of the model's objects that stay theirs.
+    /// The objects' numbers, which do not change.
     pub ids: &'a [u32],
-    /// What is known of each PE beside.
+    /// The state of each PE.
     pub pes: &'a [PeState],
     /// How often objects sent a message or began a collective operation.
     pub events: u64,
-    /// Seconds that an object ran between two waits, on average.
+    /// Mean time that an object ran between two waits, in seconds.
     pub grain: f64,
-    /// What a message to another node takes of the runtime.
+    /// The runtime's cost of a message to another node.
     pub message_cost: MessageCost,
 }
 
-/// Object `id` is to go to a PE.
+/// An order: object `id` goes to a PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Placed {
     /// The object's number.
     pub id: u32,
-    /// Where it is to be.
+    /// Its new PE.
     pub pe: usize,
 }
 
-/// What comes of a sample.
+/// The result of a sample.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Step {
-    /// Who is to go where, of those that are elsewhere.
+    /// The new PEs of objects that are elsewhere now.
     pub orders: Vec<Placed>,
-    /// What there is to say about it.
+    /// A message about it, if any.
     pub news: Option<News>,
 }
 
@@ -135,57 +136,59 @@ pub struct Step {
 const FEW: usize = 4;
 /// Samples of a placement after which it is decided.
 const MANY: usize = 16;
-/// Samples that are kept of a placement.
+/// The number of samples of a placement that are kept.
 const KEPT: usize = 24;
-/// Samples of loads that a prediction is made of.
+/// The number of samples from which a prediction is made.
 const WINDOW: usize = 8;
-/// It must hold for as many groups of 1, 2, .. samples; so many numbers are tried.
+/// A prediction must hold for groups of 1, 2, .. samples; this many group sizes are tried.
 const SCALES: u32 = 3;
-/// Steps in which objects that were not free to go are told again.
+/// The number of further steps in which objects that could not move are ordered again.
 const REPEATS: u32 = 3;
-/// So much worse, one sample is enough; half of it, two.
+/// If a placement is this much worse, one sample is enough; if half of it, two.
 const DISASTER: f64 = -0.2;
-/// Seconds after which a placement is known well enough, even if there are less than [`WINDOW`] samples.
+/// Seconds after which a placement is known well enough, even with fewer than [`WINDOW`] samples.
 const LONG_ENOUGH: f64 = 0.5;
-/// The part of the time that may be lost by trials which are taken back.
+/// The greatest part of the time that undone trials may cost.
 const MOST_LOST: f64 = 0.005;
-/// A placement that promises less is not tried.
+/// The least predicted gain for which a placement is tried.
 const WORTH_A_TRIAL: f64 = 0.02;
-/// The same where predictions are rough.
+/// The same if predictions are rough.
 const WORTH_A_ROUGH_TRIAL: f64 = 0.2;
-/// A strategy further back in the list has its turn if it promises so much more.
+/// The predicted advantage for which a strategy further back in the list is preferred.
 const MUCH_BETTER: f64 = 0.01;
-/// Samples after a trial without a gain before the next one, and at most.
+/// The initial and the greatest number of samples between a failed trial and the next one.
 const PATIENCE: u32 = 4;
 const MOST_PATIENCE: u32 = 1024;
-/// While it waits, what promises so much more than what has failed is tried all the same.
+/// A prediction this much better than that of the failed trial ends the waiting.
 const PROMISES_MORE: f64 = 0.1;
-/// Seconds for which a placement is taken to last, at least and at most: as long as it has lasted.
+/// The least and the greatest number of seconds that a placement is expected to last; in between, as long as it has
+/// lasted.
 const HORIZON: (f64, f64) = (0.2, 60.0);
 
-/// The balancer that sees whether its steps have helped.
+/// The balancer that measures whether its steps have helped.
 pub struct Auto {
     candidates: Vec<Candidate>,
     phase: Phase,
-    /// Of the placement as it is, when it does not change.
+    /// The points of the current placement, while it does not change.
     points: Vec<Point>,
     loads: History,
-    /// Where objects were when they were first seen.
+    /// The PE on which each object was first seen.
     first: HashMap<u32, usize>,
     /// Samples before the next trial, and after the next one that fails.
     waits: u32,
     patience: u32,
-    /// What the last trial promised that failed.
+    /// The predicted gain of the last failed trial.
     failed: f64,
-    /// Seconds since the last placement that has helped.
+    /// Seconds since the last placement that helped.
     lasted: f64,
     interval: Interval,
     steps: u64,
-    /// A placement of a former run, to begin with.
+    /// A placement from a previous run, to begin with.
     learned: Option<Vec<Placed>>,
-    /// That placement was worse than where objects had begun.
+    /// That placement was worse than the initial one.
     has_refuted: bool,
-    /// How many times what is measured of the runtime messages between nodes cost, as trials have shown.
+    /// The factor between the real cost of messages between nodes and the runtime's measured part of it, as trials have
+    /// shown.
     messages: MessageScale,
     account: Account,
 }
@@ -194,7 +197,7 @@ enum Phase {
     Watching,
     Moving(Trial, u32),
     Trying(Trial),
-    /// Objects go to where they are to be again; how often they were told.
+    /// Objects return to these PEs; how often they have been ordered to.
     Returning(HashMap<u32, usize>, u32),
 }
 
@@ -202,18 +205,18 @@ struct Trial {
     candidate: Option<usize>,
     name: String,
     promised: f64,
-    /// Where objects are to be, and where they were.
+    /// Where objects go, and where they were.
     target: HashMap<u32, usize>,
     before: HashMap<u32, usize>,
-    /// What was measured before.
+    /// The points measured before.
     points: Vec<Point>,
-    /// What the model says that it saves of each second.
+    /// The predicted saving per second.
     saving: Saving,
 }
 
 impl Auto {
-    /// Tries these strategies; those that are for tests are tried whatever they promise. `interval` are the
-    /// seconds of a sample, if they are not to be found out.
+    /// Tries these strategies; strategies for tests are tried whatever they predict. `interval` is the length of a
+    /// sample in seconds, unless it is determined automatically.
     #[must_use]
     pub fn new(strategies: &[&'static dyn Strategy], interval: Option<f64>) -> Self {
         Self {
@@ -235,8 +238,8 @@ impl Auto {
         }
     }
 
-    /// Begins with what was found in a former run: the length of a sample in seconds, and a placement if one
-    /// has helped; if none has, other ones have their turn later.
+    /// Begins with the findings of a previous run: the length of a sample in seconds, and a placement if one has
+    /// helped; if none has, other strategies are tried later.
     pub fn begin_with(&mut self, interval: f64, placement: Option<Vec<Placed>>) {
         self.interval.begin_with(interval);
         if placement.is_none() {
@@ -246,29 +249,29 @@ impl Auto {
         self.learned = placement;
     }
 
-    /// Whether the placement it [began with](Self::begin_with) was worse than none, and is taken back.
+    /// Whether the placement it [began with](Self::begin_with) was worse than none, and has been undone.
     #[must_use]
     pub fn has_refuted(&self) -> bool {
         self.has_refuted
     }
 
-    /// Seconds that the next sample should have.
+    /// The intended length of the next sample, in seconds.
     #[must_use]
     pub fn interval(&self) -> f64 {
         self.interval.seconds()
     }
 
-    /// What has come of all trials.
+    /// The result of all trials.
     #[must_use]
     pub fn account(&self) -> &Account {
         &self.account
     }
 
-    /// Takes a sample and decides what comes next.
+    /// Takes a sample and decides what to do next.
     ///
     /// # Errors
     ///
-    /// If the sample's loads make no model.
+    /// If the sample's loads are not a valid model.
     pub fn step(&mut self, sample: &Sample) -> Result<Step, LoadModelError> {
         if sample.seconds <= 0.0 || sample.ids.is_empty() {
             return Ok(Step::default());
@@ -310,7 +313,7 @@ impl Auto {
         }
     }
 
-    /// What is gained by where objects are, not where they were at first.
+    /// Records the gain of the objects' current placement over their first one.
     fn note_gain(&mut self, sample: &Sample) -> Result<(), LoadModelError> {
         for (id, object) in sample.ids.iter().zip(sample.model.objects()) {
             self.first.entry(*id).or_insert(object.pe);
@@ -394,9 +397,8 @@ impl Auto {
         Ok(self.try_out(sample, Some(number), name, promised, target, saving))
     }
 
-    /// What a placement gains on average, if that is at least so much in almost any of the last samples, or of the
-    /// last groups of some: what is busy in turn, within an iteration or by what else a core has to do, is even only
-    /// over some of them.
+    /// The mean gain of a placement, if it is at least this much in almost all of the last samples, or groups of
+    /// samples: load that alternates, within an iteration or with other load on a core, is even only over a group.
     fn sure_gain(
         &self,
         sample: &Sample,
@@ -443,7 +445,7 @@ impl Auto {
         Step { orders, news }
     }
 
-    /// Some were not free to go: they are told again. The sample in which objects moved does not count.
+    /// Orders objects that could not move again. The sample in which objects moved does not count.
     fn go_on_moving(&mut self, sample: &Sample, trial: Trial, told: u32) -> Step {
         let orders = missing(sample, &trial.target);
         if orders.is_empty() || told == REPEATS {
@@ -526,7 +528,7 @@ impl Auto {
         }
     }
 
-    /// All go to where they were, and what was measured there holds again.
+    /// Orders all objects back to where they were; the points measured there are valid again.
     fn goes_back(
         &mut self,
         sample: &Sample,
@@ -546,7 +548,7 @@ impl Auto {
         self.failed = self.failed.max(promised);
     }
 
-    /// Samples that say little are too short: the next ones are longer, and those that there are become longer ones.
+    /// Lengthens samples that contain too little; existing ones are merged to the new length.
     fn fit_interval(&mut self, sample: &Sample) {
         if self.interval.fit(sample, &self.points) {
             self.points = joined(&self.points, self.interval());
@@ -554,7 +556,7 @@ impl Auto {
         }
     }
 
-    /// What the job does, by some of the last loads.
+    /// What the job does, by the selected loads.
     fn scene(&self, sample: &Sample, which: Which) -> Result<Scene, LoadModelError> {
         let objects = self.loads.loads(sample, which).into_iter().zip(sample.model.objects());
         let objects = objects.map(|(load, object)| Object { load, ..*object });
@@ -583,7 +585,7 @@ fn spans_nodes(model: &LoadModel) -> bool {
     model.pes().iter().any(|pe| pe.node != model.pes()[0].node)
 }
 
-/// Those that can move and are not where they are to be.
+/// Objects that can move and are not at their target.
 fn missing(sample: &Sample, target: &HashMap<u32, usize>) -> Vec<Placed> {
     let objects = sample.ids.iter().zip(sample.model.objects());
     let movable = objects.filter(|(_, object)| object.migratable);
@@ -595,7 +597,7 @@ fn missing(sample: &Sample, target: &HashMap<u32, usize>) -> Vec<Placed> {
         .collect()
 }
 
-/// Seconds that the PE has to do with moves that has most to do with them.
+/// The most seconds that any PE spends on moves.
 fn move_seconds(model: &LoadModel, placement: &[usize]) -> f64 {
     let placement = crate::assignment::Assignment::new(model, placement.to_vec());
     placement.map_or(0.0, |placement| placement.move_seconds(model))

@@ -1,45 +1,45 @@
-//! What there is to say about a trial, and how it is said.
+//! Messages about trials, and their wording.
 
 use std::fmt;
 
 use super::compare::Change;
 
-/// What has become of a trial, or that one begins.
+/// The result of a trial, or its beginning.
 #[derive(Clone, Debug, PartialEq)]
 pub enum News {
-    /// A placement is tried, which promises so much.
+    /// A placement with this predicted gain is tried.
     Tries {
-        /// Who has found it.
+        /// The strategy that proposed it.
         name: String,
-        /// The promised gain.
+        /// The predicted gain.
         promised: f64,
     },
-    /// A placement stays: it is better by so much.
+    /// A placement stays: it is better by this much.
     Keeps {
-        /// Who has found it.
+        /// The strategy that proposed it.
         name: String,
-        /// What was measured.
+        /// The measured change.
         change: Change,
     },
-    /// Nothing is gained by a placement that could be told from noise.
+    /// The placement's gain is within noise.
     NoGain {
-        /// Who has found it.
+        /// The strategy that proposed it.
         name: String,
-        /// What was measured.
+        /// The measured change.
         change: Change,
-        /// It seems no worse, and stays; else all go back.
+        /// It seems no worse, and stays; otherwise all objects go back.
         stays: bool,
     },
-    /// Nothing was done before or since, so nobody can tell; all stay where they are.
+    /// The job did nothing before or since, so the trial is undecided; all objects stay.
     CannotTell {
-        /// Who has found the placement.
+        /// The strategy that proposed the placement.
         name: String,
     },
-    /// A placement was worse by so much: all go back.
+    /// A placement was worse by this much: all objects go back.
     TakesBack {
-        /// Who had found it.
+        /// The strategy that proposed it.
         name: String,
-        /// What was measured.
+        /// The measured change.
         change: Change,
     },
 }

@@ -1,4 +1,4 @@
-//! What a placement is predicted to be worth, and which placements there are to choose from.
+//! The predicted value of a placement, and the candidates to choose from.
 
 use super::compare::Change;
 use crate::{
@@ -9,12 +9,12 @@ use crate::{
     strategy::Strategy,
 };
 
-/// What is known of a PE beside its speed in the model, which is that of its processor times `share`.
+/// The state of a PE; its speed in the model is that of its processor times `share`.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PeState {
     /// The part of its core that the PE gets.
     pub share: f64,
-    /// Seconds that it waits each time that another program has its core.
+    /// Seconds that it waits each time that another program takes its core.
     pub slice: f64,
 }
 
@@ -25,30 +25,30 @@ impl Default for PeState {
     }
 }
 
-/// What a message to an object on another node takes of the PEs at both its ends, beside what the objects
-/// themselves are seen to take.
+/// The cost of a message to an object on another node, for the PEs at both ends, in addition to the measured times of
+/// the objects.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct MessageCost {
-    /// Seconds for each message.
+    /// Seconds per message.
     pub fixed: f64,
-    /// Seconds for each byte.
+    /// Seconds per byte.
     pub per_byte: f64,
 }
 
-/// Parts of each second that a placement saves by the model.
+/// The parts of each second that a placement saves according to the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Saving {
     pub by_load: f64,
-    /// With messages between nodes, as they are taken to cost.
+    /// Saved by messages between nodes, at their estimated cost.
     pub by_messages: f64,
 }
 
-/// How many times what the runtime itself was measured to take for messages between nodes they do take: objects are
-/// slower, too, to whom they are sent or come, and wait for them.
+/// The factor between the real cost of messages between nodes and the runtime's measured part of it: the sending and
+/// receiving objects become slower, too, and wait for messages.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct MessageScale {
     times: f64,
-    /// Standard error of that.
+    /// Its standard error.
     error: f64,
 }
 
@@ -60,16 +60,17 @@ impl Default for MessageScale {
 
 impl MessageScale {
     const RANGE: (f64, f64) = (0.5, 20.0);
-    /// Programs change: it is never known better than that.
+    /// The least relative standard error: programs change.
     const LEAST_ERROR: f64 = 0.25;
 
-    /// What messages cost.
+    /// The cost of messages.
     pub fn times(self, cost: MessageCost) -> MessageCost {
         MessageCost { fixed: self.times * cost.fixed, per_byte: self.times * cost.per_byte }
     }
 
-    /// A placement has brought this change: what its load does not explain, messages do. The mean of what was known
-    /// and what is seen now, each by its certainty (a Kalman filter of one number).
+    /// Learns from the change that a placement has brought: the part that load does not explain is due to messages. The
+    /// new value is the mean of the previous value and the observed one, weighted by certainty (a one-dimensional
+    /// Kalman filter).
     pub fn learn(&mut self, saving: Saving, change: Change) {
         // Of each second, by messages as they were measured.
         let by_messages = saving.by_messages / self.times;
@@ -88,12 +89,12 @@ impl MessageScale {
     }
 }
 
-/// A PE whose share is less is one that another program slows down.
+/// A PE with a smaller share is slowed down by another program.
 const SHARED: f64 = 0.9;
 
-/// What a job does in a second, as strategies see it.
+/// What a job does in a second, from the strategies' point of view.
 pub(crate) struct Scene {
-    /// Loads are seconds in a second.
+    /// Loads are in seconds per second.
     pub model: LoadModel,
     pub pes: Vec<PeState>,
     pub message_cost: MessageCost,
@@ -102,15 +103,15 @@ pub(crate) struct Scene {
 }
 
 impl Scene {
-    /// Seconds that the PE which takes longest needs for what all do in a second now.
+    /// Seconds that the slowest PE needs for what the job does in one second now.
     ///
-    /// Where another program has a PE's core for longer than PEs have to do before they wait for each other, all
-    /// run as slowly as that PE, however little there is to do on it.
+    /// If another program takes a PE's core for longer than PEs run between waits for each other, all run as slowly as
+    /// that PE, however little work it has.
     pub fn seconds(&self, placement: &[usize]) -> f64 {
         self.seconds_of(placement, |object| self.model.objects()[object].load)
     }
 
-    /// The same with other loads of objects.
+    /// The same with other loads.
     fn seconds_of(&self, placement: &[usize], load: impl Fn(usize) -> f64) -> f64 {
         let pes = self.model.pes();
         let mut loads: Vec<f64> = pes.iter().map(|pe| pe.background).collect();
@@ -143,14 +144,14 @@ impl Scene {
             / slowest
     }
 
-    /// Seconds that a PE runs all its objects once, each until it waits, on average.
+    /// Mean seconds in which a PE runs all its objects once, each until it waits.
     fn round(&self) -> f64 {
         let working = self.model.objects().iter().filter(|object| object.load > 0.0).count();
         self.grain * working as f64 / self.pes.len() as f64
     }
 
-    /// Whether other programs slow some PEs down for longer than others can do without these: what is predicted
-    /// then is rough.
+    /// Whether other programs slow some PEs down for longer than the others can continue without them: predictions are
+    /// rough then.
     pub fn is_rough(&self) -> bool {
         let round = self.round();
         (0..self.pes.len()).any(|pe| self.is_shared(pe) && self.pes[pe].slice > round)
@@ -161,7 +162,7 @@ impl Scene {
         self.model.pes()[pe].speed / self.pes[pe].share
     }
 
-    /// The same where objects are.
+    /// The same for the current placement.
     pub fn seconds_today(&self) -> f64 {
         self.seconds(&self.today())
     }
@@ -170,18 +171,18 @@ impl Scene {
         self.model.objects().iter().map(|object| object.pe).collect()
     }
 
-    /// How much faster all would run with a placement, as a part. What the busiest PE waits for now it will
-    /// wait for then.
+    /// How much faster the job would run with a placement, as a part. Waiting of the busiest PE is assumed to be
+    /// unchanged.
     pub fn gain(&self, placement: &[usize]) -> f64 {
         faster(self.seconds_today() - self.seconds(placement))
     }
 
-    /// The same with other loads of objects.
+    /// The same with other loads.
     pub fn gain_of(&self, placement: &[usize], load: impl Fn(usize) -> f64) -> f64 {
         faster(self.seconds_of(&self.today(), &load) - self.seconds_of(placement, &load))
     }
 
-    /// What a placement saves of each second: by where the load is, and by messages between nodes.
+    /// What a placement saves of each second: by the distribution of load, and by messages between nodes.
     pub fn saving(&self, placement: &[usize]) -> Saving {
         let without = |scene: &Scene| scene.seconds_today() - scene.seconds(placement);
         let all = without(self);
@@ -195,7 +196,7 @@ impl Scene {
         Saving { by_load, by_messages: all - by_load }
     }
 
-    /// What no placement gains more than.
+    /// An upper bound for the gain of any placement.
     pub fn most_gain(&self) -> f64 {
         let all: f64 = self.model.objects().iter().map(|object| object.load).sum();
         let speed: f64 = (0..self.pes.len()).map(|pe| self.own_speed(pe)).sum();
@@ -216,7 +217,7 @@ impl Scene {
     }
 }
 
-/// How much faster all runs, as a part, if so much of each second is saved.
+/// How much faster the job runs, as a part, if this much of each second is saved.
 fn faster(saved: f64) -> f64 {
     1.0 / (1.0 - saved).max(0.01) - 1.0
 }
@@ -226,23 +227,23 @@ fn faster(saved: f64) -> f64 {
 pub(crate) struct Candidate {
     pub strategy: &'static dyn Strategy,
     pub speeds: Speeds,
-    /// By how much of what it promised it did gain when it was tried: what it promises counts for so much.
+    /// The part of its predicted gain that it reached when it was tried; its predictions are scaled by it.
     pub trust: f64,
 }
 
-/// What speeds of PEs a candidate takes for given.
+/// The PE speeds that a candidate assumes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Speeds {
-    /// Those that were measured.
+    /// The measured ones.
     Measured,
-    /// Those of processors, as if no other program ran there.
+    /// Those of the processors, as if no other program ran there.
     Own,
-    /// As good as none where another program runs.
+    /// Nearly zero where another program runs.
     Elsewhere,
 }
 
 impl Candidate {
-    /// What it is called in reports.
+    /// Its name in reports.
     pub fn name(&self) -> String {
         let name = self.strategy.name();
         match self.speeds {
@@ -252,10 +253,10 @@ impl Candidate {
         }
     }
 
-    /// The placement that it proposes, if that is another than today's; `horizon` are the seconds for which it
-    /// is taken to last.
+    /// The placement that it proposes, if it differs from today's; `horizon` is the number of seconds that it is
+    /// expected to last.
     pub fn place(&self, scene: &Scene, horizon: f64, seed: u64) -> Option<Vec<usize>> {
-        /// As slow as that, a PE gets nothing that fits elsewhere.
+        /// With this speed, a PE gets nothing that fits elsewhere.
         const HARDLY: f64 = 1e-6;
         let mut config = Config::new(self.strategy);
         if !self.strategy.is_chaos() {
@@ -277,7 +278,7 @@ impl Candidate {
     }
 }
 
-/// The candidates of some strategies.
+/// The candidates for these strategies.
 pub(crate) fn candidates(strategies: &[&'static dyn Strategy]) -> Vec<Candidate> {
     let candidate = |strategy, speeds| Candidate { strategy, speeds, trust: 1.0 };
     let mut all: Vec<Candidate> =
@@ -291,7 +292,7 @@ pub(crate) fn candidates(strategies: &[&'static dyn Strategy]) -> Vec<Candidate>
     all
 }
 
-/// The strategies that are tried where nobody says which.
+/// The default strategies.
 pub const USUAL: [&str; 7] = [
     "greedy-refine",
     "refine",

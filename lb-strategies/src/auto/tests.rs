@@ -1,20 +1,20 @@
-//! Programs in a world that does not always do what strategies predict.
+//! Programs in a world that does not always behave as strategies predict.
 
 use super::*;
 use crate::{model::Pe, random::generator, registry::strategies};
 use proptest::prelude::*;
 use rand::Rng;
 
-/// By how much all run slower with a placement.
+/// How much slower a program runs with a placement.
 type Slowdown = Box<dyn Fn(&[usize]) -> f64>;
 
 /// A program whose objects do a part of each round's work and wait for each other.
 struct World {
     /// Seconds of work of each object in a round, at a time.
     load: Box<dyn Fn(f64, usize) -> f64>,
-    /// How much longer a round takes than the busiest PE does its work, for a placement.
+    /// The length of a round relative to the work of the busiest PE, for a placement.
     slowdown: Slowdown,
-    /// Relative noise of what is measured.
+    /// Relative noise of measurements.
     noise: f64,
     pes: usize,
     placement: Vec<usize>,
@@ -37,7 +37,7 @@ impl World {
         }
     }
 
-    /// Seconds of a round now.
+    /// The current length of a round in seconds.
     fn round(&self) -> f64 {
         let mut pes = vec![0.0; self.pes];
         for (object, pe) in self.placement.iter().enumerate() {
@@ -87,7 +87,7 @@ fn auto(names: &[&str]) -> Auto {
     Auto::new(&strategies, None)
 }
 
-/// A quarter of the objects has eight times as much to do.
+/// A quarter of the objects has eight times the work.
 fn costly_quarter(_: f64, object: usize) -> f64 {
     if object < 8 { 8e-5 } else { 1e-5 }
 }
@@ -250,7 +250,7 @@ fn what_was_learned_and_is_wrong_now_is_taken_back() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Whatever is measured, orders are for objects that can move, to PEs that there are.
+    /// Whatever is measured, orders are for objects that can move, to existing PEs.
     #[test]
     fn orders_can_be_followed(
         samples in prop::collection::vec(

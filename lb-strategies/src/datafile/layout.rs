@@ -1,31 +1,114 @@
 //! The layout of a file: one type for each kind of JSON object in it.
 //!
-//! Field names are those of the files. What is optional there is an `Option` or an empty list
-//! here; fields that the layout does not have are passed over.
+//! Field names are those of the files. Optional fields are an `Option` or an empty list here;
+//! unknown fields are ignored.
+
+use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
 
-/// What `type` says in a file of this layout.
+/// The value of `type` in a file of this layout.
 pub const KIND: &str = "LBDatafile";
 
-/// Whatever a program wants to add.
-pub type UserDefined = Map<String, Value>;
+/// Arbitrary data that a program adds.
+pub type UserDefined = BTreeMap<String, Value>;
 
-/// A whole file: what one PE recorded.
+/// Any value of JSON.
+///
+/// Not `serde_json`'s, because the runtime writes these files in programs of others: with that crate in
+/// a program, numbers can be compared with its values, which makes types ambiguous there.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Value {
+    /// `null`
+    Null,
+    /// `true`, `false`
+    Bool(bool),
+    /// A number without a sign.
+    Whole(u64),
+    /// A number with a sign.
+    Signed(i64),
+    /// Any other number.
+    Number(f64),
+    /// A text.
+    Text(String),
+    /// A list.
+    List(Vec<Value>),
+    /// An object.
+    Object(BTreeMap<String, Value>),
+}
+
+impl Value {
+    /// The number that it is.
+    #[must_use]
+    pub fn as_f64(&self) -> Option<f64> {
+        match *self {
+            Value::Whole(number) => Some(number as f64),
+            Value::Signed(number) => Some(number as f64),
+            Value::Number(number) => Some(number),
+            _ => None,
+        }
+    }
+
+    /// The list that it is.
+    #[must_use]
+    pub fn as_list(&self) -> Option<&[Value]> {
+        match self {
+            Value::List(values) => Some(values),
+            _ => None,
+        }
+    }
+}
+
+impl From<f64> for Value {
+    fn from(number: f64) -> Value {
+        Value::Number(number)
+    }
+}
+
+impl From<u64> for Value {
+    fn from(number: u64) -> Value {
+        Value::Whole(number)
+    }
+}
+
+/// As in JSON, without what is in objects: for messages.
+impl fmt::Display for Value {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Value::Null => f.write_str("null"),
+            Value::Bool(value) => write!(f, "{value}"),
+            Value::Whole(number) => write!(f, "{number}"),
+            Value::Signed(number) => write!(f, "{number}"),
+            Value::Number(number) => write!(f, "{number:?}"),
+            Value::Text(text) => write!(f, "{text:?}"),
+            Value::List(values) => {
+                f.write_str("[")?;
+                for (number, value) in values.iter().enumerate() {
+                    write!(f, "{}{value}", if number > 0 { "," } else { "" })?;
+                }
+                f.write_str("]")
+            }
+            Value::Object(_) => f.write_str("{..}"),
+        }
+    }
+}
+
+/// A whole file: the record of one PE.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Layout {
     /// [`KIND`]; older files have it here, newer ones in the metadata.
     #[serde(rename = "type", default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// What is said of the file and of the PE.
+    /// Data about the file and the PE.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metadata: Option<Metadata>,
     /// The phases, in the order in which they ran.
     pub phases: Vec<Phase>,
 }
 
-/// What is said of a file and of its PE.
+/// Data about a file and its PE.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Metadata {
     /// [`KIND`].
@@ -34,48 +117,48 @@ pub struct Metadata {
     /// The PE (in vt's words the rank) that wrote the file.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rank: Option<u64>,
-    /// The PE's place among those that share memory with it.
+    /// The PE's position among those that share memory with it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shared_node: Option<SharedNode>,
     /// Phases that are not in the list of phases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub phases: Option<PhaseNotes>,
     /// Attributes of the PE.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: UserDefined,
 }
 
-/// A PE's place among those that share memory with it.
+/// A PE's position among those that share memory with it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SharedNode {
     /// The node's number.
     pub id: u64,
-    /// How many PEs are on it.
+    /// Number of its PEs.
     pub size: u64,
-    /// Which of them this PE is.
+    /// Index of this PE among them.
     pub rank: u64,
-    /// How many nodes there are.
+    /// Number of nodes.
     pub num_nodes: u64,
 }
 
 /// Phases that are not in the list of phases.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseNotes {
-    /// How many phases ran.
+    /// Number of phases that ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub count: Option<u64>,
-    /// Phases of which nothing was written.
+    /// Phases that were not written.
     pub skipped: PhaseSet,
-    /// Phases that were like the one before.
+    /// Phases that were identical to the previous one.
     pub identical_to_previous: PhaseSet,
 }
 
 /// A set of phases.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PhaseSet {
-    /// Single ones.
+    /// Single phases.
     pub list: Vec<u64>,
-    /// From the first to the second, both included.
+    /// Ranges from the first to the second, inclusive.
     pub range: Vec<(u64, u64)>,
 }
 
@@ -98,8 +181,8 @@ pub struct Phase {
     /// Who sent to whom.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub communications: Vec<Communication>,
-    /// What the program said of the phase.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    /// The program's data about the phase.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub user_defined: UserDefined,
 }
 
@@ -108,20 +191,20 @@ pub struct Phase {
 pub struct Task {
     /// The object.
     pub entity: Entity,
-    /// The PE that it was on.
+    /// Its PE.
     pub node: u64,
-    /// What it used: `cpu`.
+    /// The resource used: `cpu`.
     pub resource: String,
     /// Parts of the phase.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub subphases: Vec<Subphase>,
     /// Seconds.
     pub time: f64,
-    /// What the program said of the object.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    /// The program's data about the object.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub user_defined: UserDefined,
     /// Attributes of the object.
-    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub attributes: UserDefined,
 }
 
@@ -134,16 +217,16 @@ pub struct Subphase {
     pub time: f64,
 }
 
-/// Who works or communicates: an object, a PE, or a block of shared memory.
+/// A participant in work or communication: an object, a PE, or a block of shared memory.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Entity {
     /// `object`, `node` or `shared_id`.
     #[serde(rename = "type")]
     pub kind: String,
-    /// The number, with vt's flags in its bits.
+    /// The number, which contains vt's flags.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<u64>,
-    /// The plain number, where there is no `id`; unique among objects of one home.
+    /// The plain number, if there is no `id`; unique among objects of one home.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seq_id: Option<u64>,
     /// The PE that always knows where the object is.
@@ -152,13 +235,13 @@ pub struct Entity {
     /// The collection that the object is an element of.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection_id: Option<u64>,
-    /// The object's place in its collection.
+    /// The object's index in its collection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub index: Option<Vec<i64>>,
     /// Whether the object can move.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub migratable: Option<bool>,
-    /// The group of objects, one on each PE, that the object is of.
+    /// The group of objects, one on each PE, that the object belongs to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub objgroup_id: Option<u64>,
 }

@@ -1,31 +1,32 @@
-//! `gossip`: PEs hear rumours of who has little to do, and send objects there.
+//! `gossip`: PEs learn by rumours which PEs are lightly loaded, and send objects there.
 //!
-//! The distributed TemperedLB (J. Lifflander, N. L. Slattengren, P. P. Pebay, P. Miller, F.
-//! Rizzi and M. T. Bettencourt, "Optimizing Distributed Load Balancing for Workloads with
-//! Time-Varying Imbalance", CLUSTER 2021), which improves on H. Menon and L. V. Kale, "A
-//! distributed dynamic load balancer for iterative applications", SC 2013. One iteration:
+//! The distributed TemperedLB (J. Lifflander, N. L. Slattengren, P. P. Pebay, P. Miller, F. Rizzi
+//! and M. T. Bettencourt, "Optimizing Distributed Load Balancing for Workloads with Time-Varying
+//! Imbalance", CLUSTER 2021), which improves on H. Menon and L. V. Kale, "A distributed dynamic
+//! load balancer for iterative applications", SC 2013. One iteration:
 //!
-//! - *Inform.* PEs below the mean tell a few PEs, drawn by lot, of themselves. Who has learnt
-//!   something new in a round tells a few others all that it knows in the next, for some rounds.
-//! - *Transfer.* Each PE above the mean goes through its objects: first the smallest that alone
+//! - *Inform.* PEs below the mean tell a few PEs, drawn at random, about themselves. A PE that has
+//!   learnt something new in a round tells a few others all it knows in the next, for several
+//!   rounds.
+//! - *Transfer.* Each PE above the mean goes through its objects: first the smallest one that alone
 //!   would bring it to the mean, then smaller ones, then larger ones. It draws a PE among those it
-//!   knows, the less loaded the likelier, and sends the object if that PE, as far as known, is
-//!   then still below what the sender has now. As many PEs send at once, the receiver may know
-//!   better by then: it takes the object only if that is true, else it answers with what it has
-//!   (the negative acknowledgement of the second paper). So no iteration makes things worse,
-//!   however many PEs there are.
+//!   knows, with a probability that grows as load falls, and sends the object if that PE, as far as
+//!   known, would then still be below the sender's current load. As many PEs send at once, the
+//!   receiver may have a higher load by then: it takes the object only if the condition really
+//!   holds, otherwise it answers with its load (the negative acknowledgement of the second paper).
+//!   So no iteration makes things worse, however many PEs there are.
 //!
-//! Trials begin anew from today with other lots, until one comes to the tolerance. In the end the
-//! best state of all is taken.
+//! Further trials start again from today's placement with other random numbers, until one reaches
+//! the tolerance. The best state of all trials is the result.
 //!
-//! In a distributed run the cost is spread over PEs and nobody knows all loads but their mean.
-//! Here it is computed in one place, by the same rules, so that it can be compared and replayed.
-//! A PE remembers at most `knowledge` names, which bounds memory at large scale; one below the
-//! mean, which needs them only to tell them on, a quarter of that.
+//! In a distributed run the cost is spread over PEs, and no PE knows all loads, only their mean.
+//! Here the algorithm runs in one place, by the same rules, so that it can be compared and
+//! replayed. A PE remembers at most `knowledge` names, which bounds memory at large scale; a PE
+//! below the mean, which needs them only to pass them on, a quarter of that.
 //!
-//! Inputs: loads, speeds, background load, seed. Cost: `n log n`, and for each iteration `n`,
-//! `p fanout` for each round, and `p knowledge` names, each of which is looked for among those that
-//! a PE knows. Objects on busy PEs cost a few lots each.
+//! Inputs: loads, speeds, background load, seed. Cost: `n log n`, plus for each iteration `n`, `p
+//! fanout` for each round, and `p knowledge` names, each of which is looked up among those that a
+//! PE knows. Objects on busy PEs cost a few random draws each.
 
 mod rumours;
 
@@ -50,7 +51,7 @@ use crate::{
 };
 use rumours::Rumours;
 
-/// PEs hear rumours of who has little to do, and send objects there.
+/// PEs learn by rumours which PEs are lightly loaded, and send objects there.
 #[derive(Clone, Copy, Debug)]
 pub struct Gossip;
 
@@ -125,30 +126,30 @@ impl Strategy for Gossip {
     }
 }
 
-/// What all trials have in common. Objects are those that can move, numbered by rising load.
+/// The common data of all trials. Objects are the movable ones, numbered by rising load.
 struct Job {
     rounds: usize,
     fanout: usize,
     knowledge: usize,
     iterations: usize,
     seed: u64,
-    /// A trial ends when the busiest PE has no more than this.
+    /// A trial ends when the load of the busiest PE is at most this.
     aim: f64,
-    /// What a PE has when all have the same.
+    /// The load of a PE when all have the same.
     mean: f64,
     speeds: Vec<f64>,
-    /// For each PE, its load without objects that can move.
+    /// For each PE, its load without movable objects.
     fixed: Vec<f64>,
     loads: Vec<f64>,
     homes: Vec<u32>,
 }
 
 impl Job {
-    /// The best state of all trials, or of the first that comes to the aim. None if none is better than today, when
-    /// the busiest PE has `busiest`.
+    /// The best state of all trials, or of the first that reaches the aim. `None` if none is better than today's, in
+    /// which the busiest PE has `busiest`.
     ///
-    /// Trials know nothing of each other, so threads do some at once; a later one than the first that comes to the
-    /// aim has no say, whether it has begun or not.
+    /// Trials are independent, so threads run some in parallel; trials after the first one that reaches the aim do not
+    /// count, whether they have begun or not.
     fn best_of(&self, trials: usize, busiest: f64) -> Option<Vec<u32>> {
         let threads = parallel::threads(self.loads.len() + self.speeds.len());
         let first_at_aim = AtomicUsize::new(usize::MAX);
@@ -170,12 +171,12 @@ impl Job {
         best.map(|(_, pes)| pes)
     }
 
-    /// How many names a PE that has `load` remembers: who gives nothing needs them only to tell them on.
+    /// The number of names that a PE with `load` remembers: a PE that gives nothing needs them only to pass them on.
     fn memory(&self, load: f64) -> usize {
         if load < self.mean { self.knowledge.div_ceil(4) } else { self.knowledge }
     }
 
-    /// The best state of a trial, with what its busiest PE has.
+    /// The best state of a trial, with the load of its busiest PE.
     fn trial(&self, trial: usize, threads: usize, first_at_aim: &AtomicUsize) -> (f64, Vec<u32>) {
         let mut lots = generator(self.seed, stream(trial, 0));
         let mut rumours = Rumours::new(self, trial);
@@ -212,8 +213,8 @@ impl Job {
         loads
     }
 
-    /// Every PE above the mean sends objects to PEs that it knows, by the loads that these had
-    /// when the rumours began; those take what they then can.
+    /// Every PE above the mean sends objects to PEs that it knows, by their loads when the rumours began; the receivers
+    /// take what they can by then.
     fn transfer(
         &self,
         residents: &Residents,
@@ -258,13 +259,13 @@ impl Job {
     }
 }
 
-/// The PEs that a PE knows, with what it takes for their loads.
+/// The PEs that a PE knows, with their assumed loads.
 #[derive(Default)]
 struct Choices {
     loads: Vec<f64>,
-    /// What the busiest of them has, or the mean if that is more.
+    /// The highest load among them, or the mean if that is more.
     top: f64,
-    /// None has less.
+    /// A lower bound for their loads.
     least: f64,
 }
 
@@ -277,13 +278,13 @@ impl Choices {
         self.least = self.loads.iter().copied().fold(f64::INFINITY, less);
     }
 
-    /// A PE turns out to have `load`, which is not less than what it was taken for: nobody below the mean gives.
+    /// Corrects the load of a PE to `load`, which is not less than assumed: no PE below the mean gives objects away.
     fn correct(&mut self, choice: usize, load: f64) {
         self.loads[choice] = load;
         self.top = self.top.max(load);
     }
 
-    /// One by lot, the less loaded the likelier; none if none is below the top.
+    /// Draws one at random, with a probability that grows as load falls; `None` if none is below the top.
     fn draw(&self, lots: &mut ChaCha8Rng) -> Option<usize> {
         let Self { ref loads, top, least } = *self;
         // One drawn as if all were alike is taken as often as it would be. Mostly that is soon.
@@ -312,10 +313,10 @@ impl Choices {
     }
 }
 
-/// How often a PE is drawn as if all were alike before their weights are added up.
+/// How often a PE is drawn with equal probabilities before the weights are summed.
 const TRIES: usize = 8;
 
-/// The stream of lots of a part of a trial.
+/// The random stream of a part of a trial.
 fn stream(trial: usize, part: usize) -> u64 {
     (trial as u64) << 32 | part as u64
 }
@@ -324,7 +325,7 @@ fn stream(trial: usize, part: usize) -> u64 {
 #[derive(Default)]
 struct Residents {
     objects: Vec<(f64, u32)>,
-    /// For each PE, where its objects end; those of the next begin there.
+    /// For each PE, the end of its objects, where those of the next PE begin.
     ends: Vec<u32>,
 }
 

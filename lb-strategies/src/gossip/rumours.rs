@@ -1,12 +1,12 @@
-//! Rumours: who has heard of which PEs below the mean.
+//! Rumours: which PEs have heard of which PEs below the mean.
 //!
-//! PEs are in parts; in each round threads go through the parts, first as those who tell, then as those who hear. Each
-//! part that tells draws from lots of its own. What is told in a round is what was known before it: a part that hears
-//! reads what all knew, and writes what its own PEs know next. So it does not matter which thread comes to which part
-//! when. How parts are cut depends on the number of PEs alone.
+//! PEs are divided into parts; in each round threads go through the parts, first as senders, then as receivers. Each
+//! sending part draws from its own random stream. What is sent in a round is what was known before it: a receiving part
+//! reads the previous knowledge of all, and writes the next knowledge of its own PEs. So it does not matter which
+//! thread processes which part when. The division into parts depends only on the number of PEs.
 //!
-//! The names that the PEs of a part know lie one after the other: most of the time goes to reading them, in an order
-//! that lots decide.
+//! The names known to the PEs of a part are stored contiguously: most of the time is spent reading them, in random
+//! order.
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -14,20 +14,20 @@ use rand_chacha::ChaCha8Rng;
 use super::{Job, stream};
 use crate::{parallel, random::generator};
 
-/// Who has heard of whom.
+/// Which PEs have heard of which.
 pub(super) struct Rumours {
     pes: usize,
-    /// All parts but the last have two to the power of so many PEs.
+    /// All parts except the last have two to this power PEs.
     bits: u32,
     known: Vec<Names>,
-    /// Known after this round.
+    /// The knowledge after this round.
     next: Vec<Names>,
     tellers: Vec<Teller>,
     /// For each PE, whether it has learnt something in the last round.
     has_news: Vec<bool>,
-    /// For each PE, whether it knows as many names as it remembers, or as there are.
+    /// For each PE, whether it knows as many names as it can remember, or all.
     is_full: Vec<bool>,
-    /// How many names there are.
+    /// Number of names.
     count: usize,
 }
 
@@ -35,7 +35,7 @@ pub(super) struct Rumours {
 #[derive(Clone, Default)]
 struct Names {
     names: Vec<u32>,
-    /// Where those of a PE end, and those of the next begin.
+    /// The end of each PE's names, where those of the next begin.
     ends: Vec<u32>,
 }
 
@@ -46,14 +46,14 @@ impl Names {
     }
 }
 
-/// What the PEs of a part tell.
+/// What the PEs of a part send.
 struct Teller {
     lots: ChaCha8Rng,
-    /// For each part, what is told there.
+    /// For each receiving part, what is sent to it.
     told: Vec<Vec<Told>>,
 }
 
-/// PE `to` is told all that `from` knows, beginning as far as `begin` is of 2^32.
+/// PE `to` receives all that `from` knows, beginning at the fraction `begin` of 2^32.
 #[derive(Clone, Copy, Default)]
 struct Told {
     to: u32,
@@ -61,9 +61,9 @@ struct Told {
     begin: u32,
 }
 
-/// Parts have at least two to the power of so many PEs.
+/// Parts have at least two to this power PEs.
 const LEAST_BITS: u32 = 10;
-/// And there are about so many at most.
+/// The approximate number of parts is at most this.
 const PARTS: usize = 64;
 
 impl Rumours {
@@ -94,7 +94,7 @@ impl Rumours {
         self.known[pe >> self.bits].of(pe & ((1 << self.bits) - 1))
     }
 
-    /// Begins anew, and tells for as many rounds as `job` has.
+    /// Starts from scratch, and sends for the number of rounds in `job`.
     pub(super) fn spread(&mut self, job: &Job, loads: &[f64], threads: usize) {
         self.count = loads.iter().filter(|&&load| load < job.mean).count();
         for (pe, &load) in loads.iter().enumerate() {
@@ -119,7 +119,7 @@ impl Rumours {
         }
     }
 
-    /// Who has news draws whom to tell; who is full does not listen.
+    /// PEs with news draw the receivers; PEs that are full do not listen.
     fn tell(&mut self, job: &Job, threads: usize) {
         let Self { pes, bits, ref is_full, .. } = *self;
         let news = self.has_news.chunks(1 << bits).zip(&mut self.tellers);
@@ -139,7 +139,7 @@ impl Rumours {
         });
     }
 
-    /// Who is told something remembers what is new, as far as there is room for it.
+    /// Receivers remember new names, as far as they have room.
     fn hear(&mut self, job: &Job, loads: &[f64], threads: usize) {
         let Self { bits, count, ref known, ref tellers, .. } = *self;
         let names_of = |pe: u32| known[pe as usize >> bits].of(pe as usize & ((1 << bits) - 1));
@@ -185,15 +185,15 @@ impl Rumours {
     }
 }
 
-/// What the PEs of a part are told, by PE.
+/// What is sent to the PEs of a part, by PE.
 struct Heard {
     told: Vec<Told>,
-    /// For each PE, where what it is told ends; that of the next begins there.
+    /// For each PE, the end of what is sent to it, where that of the next begins.
     ends: Vec<u32>,
 }
 
 impl Heard {
-    /// Of `count` PEs from `first` on.
+    /// For `count` PEs from `first` on.
     fn new<'a>(told: impl Iterator<Item = &'a [Told]> + Clone, first: usize, count: usize) -> Self {
         let mut ends = vec![0_u32; count];
         for it in told.clone().flatten() {

@@ -6,13 +6,14 @@ use serde::{Deserialize, Serialize};
 pub const STRENGTH: f64 = 5.0;
 /// How far its sides part before it is broken.
 const REACH: f64 = 2e-3;
-/// How far they part while it is whole, when it has just been inserted: what makes it stiff.
+/// How far they part while the edge is intact, just after it was inserted: this determines its
+/// stiffness.
 const WHOLE: f64 = 0.05 * REACH;
 
-/// An edge with two ends, at each of which its sides part by themselves.
+/// An edge with two ends, at each of which its sides part independently.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub enum Edge {
-    /// The sides are one.
+    /// The sides are joined.
     #[default]
     Bonded,
     /// The sides may part.
@@ -30,7 +31,7 @@ impl Edge {
         Self::Cohesive { farthest: [WHOLE; 2], opening: [0.0; 2] }
     }
 
-    /// An edge that is broken from the first.
+    /// An edge that is broken from the beginning.
     pub fn notch() -> Self {
         Self::Cohesive { farthest: [REACH; 2], opening: [0.0; 2] }
     }
@@ -40,8 +41,8 @@ impl Edge {
         matches!(self, Self::Cohesive { farthest: [a, b], .. } if a.min(*b) >= REACH)
     }
 
-    /// The energy per length that it has taken at an end, not to be had back: the area below the
-    /// curve up to the farthest, without what it would give back from there.
+    /// The energy per length that was dissipated at an end: the area below the curve up to the
+    /// greatest opening, without the part that would be released from there.
     pub fn dissipated(&self, end: usize) -> f64 {
         match self {
             Self::Bonded => 0.0,
@@ -52,7 +53,7 @@ impl Edge {
         }
     }
 
-    /// The energy per length that is stored at an end whose sides are apart by `apart`.
+    /// The energy per length that is stored at an end whose opening is `apart`.
     pub fn stored(&self, end: usize, [normal, tangential]: [f64; 2]) -> f64 {
         match self {
             Self::Bonded => 0.0,
@@ -64,8 +65,8 @@ impl Edge {
         }
     }
 
-    /// The traction at an end whose sides are apart by `apart`, along the normal and across it: it
-    /// pulls them together, or pushes them apart where they overlap.
+    /// The traction at an end whose opening is `apart`, along the normal and across it: it pulls
+    /// the sides together, or pushes them apart where they overlap.
     pub fn traction(&mut self, end: usize, apart: [f64; 2]) -> [f64; 2] {
         let Self::Cohesive { farthest, opening } = self else { return [0.0; 2] };
         let [normal, tangential] = apart;
@@ -81,7 +82,7 @@ impl Edge {
 /// The stiffness of sides that overlap.
 const CONTACT: f64 = STRENGTH / WHOLE;
 
-/// The traction of sides that are as far apart as never before.
+/// The traction of sides at a new greatest opening.
 fn traction_at(distance: f64) -> f64 {
     if distance <= WHOLE {
         STRENGTH * distance / WHOLE

@@ -1,7 +1,7 @@
 //! The faces of broken edges: hot gas ignites them, and the propellant below warms up.
 //!
-//! Both faces of an edge are alike, so one profile stands for them. They burn at the rate of the pressure
-//! in the crack; faces of the notch have burned before, so their profiles are settled, and cost nothing.
+//! Both faces of an edge are equal, so one profile represents them. They burn at the rate given by the pressure in the
+//! crack; faces of the notch have burned before, so their profiles are settled, and cost nothing.
 
 use std::collections::BTreeMap;
 
@@ -20,18 +20,18 @@ pub struct Faces {
 }
 
 impl Faces {
-    /// Says that there is gas in an edge.
+    /// Marks an edge as filled with gas.
     pub fn expose(&mut self, place: Place) {
         self.heats.entry(place).or_insert_with(Heat::cold);
     }
 
-    /// Goes on by `dt` with gas at `pressure`. Profiles have so many `points`.
+    /// Advances by `dt` with gas at `pressure`. A profile has this many `points`.
     pub fn warm(&mut self, pressure: f64, dt: f64, points: usize) {
         let rate = Problem::Chamber.propellant().rate(pressure);
         self.heats.values_mut().for_each(|heat| heat.advance(rate, dt, points));
     }
 
-    /// How many edges have faces that are warming up.
+    /// Number of edges whose faces are warming up.
     pub fn warming(&self) -> usize {
         self.heats.values().filter(|heat| heat.is_warming()).count()
     }

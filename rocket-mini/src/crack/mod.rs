@@ -1,22 +1,21 @@
-//! A crack that pressure drives: explicit dynamics with cohesive edges that are inserted where the
-//! stress asks for it.
+//! A crack driven by pressure: explicit dynamics with cohesive edges that are inserted where the stress requires it.
 //!
-//! A plate under plane strain has square elements, each with corners of its own. Corners that meet in a
-//! vertex and hang together through bonded edges are one node: they have one acceleration. Where the
-//! stress across an edge exceeds the strength of the material, the edge is no longer bonded: its two
-//! sides hold each other by a traction that falls as they part (Camacho and Ortiz, Int. J. Solids
-//! Structures 33, 1996), until it is broken and the gas pushes them apart. There the gas also ignites
-//! them, and the propellant warms up, which is costly: the load grows where the crack has been.
+//! A plate under plane strain consists of square elements, each with its own corners. Corners that meet in a vertex and
+//! are connected through bonded edges are one node: they have one acceleration. Where the stress across an edge exceeds
+//! the strength of the material, the edge is no longer bonded: its two sides attract each other with a traction that
+//! falls as they part (Camacho and Ortiz, Int. J. Solids Structures 33, 1996), until the edge is broken and the gas
+//! pushes them apart. There the gas also ignites them, and the propellant warms up, which is costly: the load grows
+//! where the crack has been.
 //!
-//! The bits of all displacements are the same for any number of ranks: what happens at a vertex follows
-//! from the displacements of the four elements around it, in one order.
+//! The bits of all displacements are the same for any number of ranks: what happens at a vertex follows from the
+//! displacements of the four elements around it, in a fixed order.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `plate` | elements, edges, forces, a step: of a strip of columns with a ghost column on either side |
+//! | `plate` | elements, edges, forces, a step: for a strip of columns with a ghost column on either side |
 //! | `edge` | the cohesive law |
 //! | `faces` | how propellant warms up where edges are broken |
-//! | `run` | the run on ranks, what it gives, and whether it is right |
+//! | `run` | the run on ranks, its result, and its verification |
 //! | `snapshot` | the whole plate at one time, on rank 0 |
 //! | `picture` | snapshots as VTK files and as a drawing |
 
@@ -41,27 +40,26 @@ use serde::{Deserialize, Serialize};
 /// What to compute, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Settings {
-    /// Elements along the plate, which is twice as long as high; even, and 8 at least.
+    /// Elements along the plate, which is twice as long as high; even, and at least 8.
     pub size: usize,
     /// Time steps.
     pub steps: usize,
     /// The pressure of the gas in the crack.
     pub pressure: f64,
-    /// The length of a step, in times in which a wave crosses an element.
+    /// The length of a step, relative to the time in which a wave crosses an element.
     pub courant: f64,
-    /// Points of the temperatures below a face that gas has ignited, [`crate::rocket::MIN_POINTS`] at
-    /// least; none are computed with 0.
+    /// Points of the temperature profile below an ignited face, at least [`crate::rocket::MIN_POINTS`]; 0: profiles are
+    /// not computed.
     pub heat_points: usize,
-    /// Steps after which ranks offer themselves to be moved; never with 0.
+    /// Steps after which ranks offer themselves to be moved; 0: never.
     pub migrate_every: usize,
-    /// Steps from one snapshot to the next, beside those at the beginning and the end; none at all with
-    /// 0.
+    /// Steps between snapshots, which are also taken at the beginning and the end; 0: none at all.
     pub snapshot_every: usize,
 }
 
 /// The length and the height of the plate.
 const SIZE: [f64; 2] = [2.0, 1.0];
-/// The share of the length that is cracked at first, from the left end.
+/// The part of the length that is cracked at first, from the left end.
 const NOTCH: f64 = 0.15;
 const YOUNG: f64 = 1000.0;
 const POISSON: f64 = 0.25;
@@ -102,12 +100,12 @@ pub enum Error {
         /// The columns.
         columns: usize,
     },
-    /// Displacements are far longer than the plate, or no numbers any more.
+    /// Displacements are far longer than the plate, or not numbers any more.
     #[error(
         "the plate blew up before step {step}; try a smaller --courant (above 0.4 steps are not stable)"
     )]
     BlownUp {
-        /// The step at which it was seen.
+        /// The step at which it was detected.
         step: usize,
     },
 }

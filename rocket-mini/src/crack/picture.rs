@@ -12,10 +12,10 @@ use crate::picture::{
     scalars, vectors,
 };
 
-/// Writes the plate, with displacements and stress, and its edges that are no longer bonded, with
-/// displacements between those of their sides, as two unstructured grids in VTK's legacy format; their
-/// names have the steps made. Edges have a `state`, which is 1 while they hold and 2 when they are
-/// broken, and `notch` is 1 of those that were broken from the first. Returns their paths.
+/// Writes the plate, with displacements and stress, and its edges that are no longer bonded, with displacements halfway
+/// between those of their sides, as two unstructured grids in VTK's legacy format; their names contain the number of
+/// steps. Edges have a `state`, which is 1 while they hold and 2 when they are broken; `notch` is 1 for those that were
+/// broken from the beginning. Returns their paths.
 ///
 /// # Errors
 ///
@@ -56,14 +56,14 @@ pub fn write_vtk(folder: &Path, snapshot: &Snapshot) -> Result<[PathBuf; 2], Wri
     Ok([plate, crack])
 }
 
-/// The width of a unit of length, if there is room for all.
+/// The width of a unit of length, if everything fits.
 const SCALE: f64 = 400.0;
 
-/// How long the longest displacement is drawn at most, if it is to be magnified at all.
+/// The greatest drawn length of a displacement, if displacements are magnified at all.
 const LONGEST: f64 = 0.05;
 
-/// Draws the plate with its displacements magnified, coloured by the largest principal stress. Edges
-/// that are broken are thick lines, along both sides, those that still hold thin ones.
+/// Draws the plate with its displacements magnified, coloured by the largest principal stress. Broken edges are thick
+/// lines, along both sides; those that still hold are thin ones.
 ///
 /// # Errors
 ///
@@ -116,21 +116,21 @@ pub fn write_picture(path: &Path, snapshot: &Snapshot) -> Result<(), WriteError>
     save(path, &document)
 }
 
-/// The lengths for which there is room on a page.
+/// The lengths that fit on a page.
 const ROOM: [f64; 2] = [SIZE[0] + 2.0 * LONGEST, SIZE[1] + 2.0 * LONGEST];
 
-/// Where on the page the plate is drawn, or its pieces.
+/// The position of the plate, or its pieces, on the page.
 struct Frame {
-    /// How many times as large as they are displacements are drawn.
+    /// The factor by which displacements are magnified.
     magnified: f64,
     /// The width of a unit of length.
     scale: f64,
-    /// The place that is drawn at the upper left.
+    /// The point that is drawn at the upper left.
     corner: [f64; 2],
 }
 
 impl Frame {
-    /// All elements are on the page, at one place in all pictures unless displacements are long.
+    /// All elements fit on the page, at the same position in all pictures unless displacements are long.
     fn new(elements: &[Element]) -> Self {
         let displacements = elements.iter().flat_map(|element| element.u);
         let (_, longest) = range(displacements.map(|[x, y]| (x * x + y * y).sqrt()));
@@ -144,7 +144,7 @@ impl Frame {
         Self { magnified, scale: SCALE * share, corner: [left, top] }
     }
 
-    /// Where a point at rest with a displacement is drawn.
+    /// The position on the page of a point at rest with a displacement.
     fn place(&self, at: [f64; 2], u: [f64; 2]) -> [f64; 2] {
         let [x, y] = [0, 1].map(|axis| at[axis] + self.magnified * u[axis]);
         let [left, top] = self.corner;
@@ -165,12 +165,12 @@ fn line([[ax, ay], [bx, by]]: [[f64; 2]; 2], width: f64) -> Line {
         .set("stroke-width", text(width))
 }
 
-/// Between both sides.
+/// The middle between both sides.
 fn middle([before, behind]: [[f64; 2]; 2]) -> [f64; 2] {
     [0, 1].map(|axis| 0.5 * (before[axis] + behind[axis]))
 }
 
-/// The largest of 1, 2, 5, 10, 20 and so on with which the longest displacement is drawn no longer than
+/// The largest factor of 1, 2, 5, 10, 20 and so on with which the longest displacement is drawn no longer than
 /// [`LONGEST`].
 fn magnification(longest: f64) -> f64 {
     let most = LONGEST / longest;

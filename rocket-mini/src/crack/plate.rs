@@ -1,7 +1,7 @@
 //! A strip of columns of a plate, with a ghost column on either side.
 //!
-//! Ghost columns have the displacements of the neighbour, and edges that are followed here as they are
-//! there: what happens to an edge follows from the displacements of its two elements.
+//! Ghost columns have the displacements of the neighbour, and edges that change here as they do there: what happens to
+//! an edge follows from the displacements of its two elements.
 
 use serde::{Deserialize, Serialize};
 
@@ -19,11 +19,11 @@ type Corners = [[f64; 2]; 4];
 pub struct Strip {
     /// The first column.
     pub start: usize,
-    /// The column behind the last.
+    /// The column after the last one.
     pub end: usize,
 }
 
-/// An element: what its corners do, and its edges above and to the right.
+/// An element: the motion of its corners, and its edges above and to the right.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Element {
     u: Corners,
@@ -37,11 +37,11 @@ struct Element {
 pub struct Plate {
     settings: Settings,
     strip: Strip,
-    /// Columns of the strip, the ghost columns first and last; each from below.
+    /// Columns of the strip, the ghost columns first and last; each from bottom to top.
     columns: Vec<Vec<Element>>,
     /// The stiffness of an element.
     stiffness: Vec<[f64; 8]>,
-    /// What the gas has done.
+    /// The work done by the gas.
     work: f64,
     /// The faces of edges that it has broken.
     faces: Faces,
@@ -50,30 +50,31 @@ pub struct Plate {
 /// Sums over the elements of a strip.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sums {
-    /// Elastic energy, that of edges that hold included.
+    /// Elastic energy, including that of edges that hold.
     pub elastic: f64,
     /// Kinetic energy.
     pub kinetic: f64,
-    /// Energy that edges took, without that of the notch.
+    /// Energy dissipated in edges, without the notch.
     pub dissipated: f64,
-    /// What the gas has done.
+    /// The work done by the gas.
     pub work: f64,
     /// Momentum along both axes.
     pub momentum: [f64; 2],
-    /// The sum of the sizes of all momenta.
+    /// The sum of the magnitudes of all momenta.
     pub momenta: f64,
-    /// Edges inserted, of these broken, and of these beside the line of the notch; without the notch.
+    /// Edges inserted, those of them that are broken, and those of these that are off the line of the notch; without
+    /// the notch.
     pub edges: [f64; 3],
-    /// How far along the plate the farthest broken edge ends.
+    /// The position along the plate of the end of the farthest broken edge.
     pub tip: f64,
     /// Edges whose faces are warming up.
     pub warming: f64,
-    /// The heat below faces above that of cold propellant, for one of both and per width of the plate.
+    /// The heat below faces above that of cold propellant, for one of the two faces and per width of the plate.
     pub heat: f64,
 }
 
-/// The sides of an edge as corners of its elements: two ends, each with the corner of the element
-/// before the edge and of that behind it.
+/// The sides of an edge as corners of its elements: two ends, each with the corner of the element before the edge and
+/// of the one after it.
 const ABOVE: [[usize; 2]; 2] = [[2, 0], [3, 1]];
 const RIGHT: [[usize; 2]; 2] = [[1, 0], [3, 2]];
 
@@ -112,14 +113,14 @@ impl Plate {
         }
     }
 
-    /// Whether all displacements are numbers, and none a hundred times as long as the plate.
+    /// Whether all displacements are numbers, and none is a hundred times as long as the plate.
     pub fn is_sound(&self) -> bool {
         self.own()
             .flatten()
             .all(|element| element.u.iter().flatten().all(|u| u.abs() < 100.0 * SIZE[0]))
     }
 
-    /// Makes a step; ghost columns must be those of now.
+    /// Makes a step; ghost columns must be up to date.
     pub fn step(&mut self) {
         self.insert_edges();
         let forces = self.forces();
@@ -170,8 +171,8 @@ impl Plate {
         }
     }
 
-    /// Which of the elements around a vertex are one node there: each has the number of the first one
-    /// that it hangs together with.
+    /// Which of the elements around a vertex are one node there: each has the number of the first one that it is
+    /// connected with.
     fn groups(&self, x: usize, y: usize, is_there: impl Fn(usize) -> bool) -> [usize; 4] {
         let is_bonded = |edge: Option<Edge>| edge == Some(Edge::Bonded);
         let element = |column: usize, row: usize| self.columns[column].get(row).copied();
@@ -196,8 +197,8 @@ impl Plate {
         group
     }
 
-    /// Inserts cohesive edges where the stress across a bonded one is more than it bears: the mean of
-    /// those in the middles of its two elements.
+    /// Inserts cohesive edges where the stress across a bonded edge exceeds its strength: the mean of the stresses in
+    /// the middles of its two elements.
     fn insert_edges(&mut self) {
         let [nx, ny] = self.settings.elements();
         let h = self.settings.spacing();
@@ -234,8 +235,7 @@ impl Plate {
         }
     }
 
-    /// The forces on all corners: of the elements themselves, of edges that hold, and of the gas in
-    /// those that are broken.
+    /// The forces on all corners: of the elements themselves, of edges that hold, and of the gas in broken edges.
     fn forces(&mut self) -> Vec<Vec<Corners>> {
         let mut forces: Vec<Vec<Corners>> = (self.columns.iter())
             .map(|column| {
@@ -284,7 +284,7 @@ impl Plate {
         if is_right { element.right } else { element.above }
     }
 
-    /// Whether an edge is of the notch; columns are counted from 1.
+    /// Whether an edge belongs to the notch; columns are counted from 1.
     fn is_notch(&self, column: usize, y: usize, is_right: bool) -> bool {
         let [nx, ny] = self.settings.elements();
         !is_right && y == ny / 2 - 1 && column as f64 <= NOTCH * nx as f64
@@ -303,7 +303,7 @@ impl Plate {
         [behind[axis] - before[axis], behind[1 - axis] - before[1 - axis]]
     }
 
-    /// The sums over the strip's own elements and their edges. Ghost columns must be those of now.
+    /// The sums over the strip's own elements and their edges. Ghost columns must be up to date.
     pub fn sums(&self) -> Sums {
         let mut sums = Sums { work: self.work, ..Sums::default() };
         let [_, ny] = self.settings.elements();
@@ -357,8 +357,7 @@ impl Plate {
         sums
     }
 
-    /// What there is to see of the strip's own elements and their edges after so many steps. Ghost columns
-    /// must be those of now.
+    /// A snapshot of the strip's own elements and their edges after this many steps. Ghost columns must be up to date.
     pub fn snapshot(&self, steps: usize) -> Snapshot {
         let h = self.settings.spacing();
         let time = steps as f64 * self.settings.dt();
@@ -434,7 +433,7 @@ impl Plate {
     }
 }
 
-/// The element behind an edge, the corners at its ends, and the axis of its normal.
+/// The element after an edge, the corners at its ends, and the axis of its normal.
 fn beside(x: usize, y: usize, is_right: bool) -> ((usize, usize), [[usize; 2]; 2], usize) {
     if is_right { ((x + 1, y), RIGHT, 0) } else { ((x, y + 1), ABOVE, 1) }
 }
@@ -459,7 +458,8 @@ fn stress(u: &Corners, h: f64) -> [f64; 3] {
     [volume + 2.0 * shear * xx, volume + 2.0 * shear * yy, shear * (up(0) + across(1))]
 }
 
-/// The stiffness of a square element under plane strain, by 2 x 2 Gauss points; that of any size.
+/// The stiffness of a square element under plane strain, by 2 x 2 Gauss points; it does not depend on the element's
+/// size.
 fn stiffness() -> Vec<[f64; 8]> {
     let (lambda, shear) = lame();
     let mut stiffness = vec![[0.0; 8]; 8];

@@ -1,4 +1,4 @@
-//! The run on ranks, what it gives, and whether it is right.
+//! The run on ranks, its result, and its verification.
 
 use mpi::collective::SystemOperation;
 use mpi::request::multiple_scope;
@@ -11,27 +11,27 @@ use super::snapshot::Snapshot;
 use super::{Error, Settings};
 use crate::picture::is_due;
 
-/// What a run computed.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// The sums at the end; their last bits depend on the strips.
     pub sums: Sums,
-    /// The checksum of all displacements, which does not.
+    /// The checksum of all displacements, which does not depend on the strips.
     pub checksum: u64,
 }
 
-/// What a run took, beside its outcome.
+/// A run: its outcome and its times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// What was computed.
     pub outcome: Outcome,
     /// Seconds for all steps.
     pub seconds: f64,
-    /// For each rank the seconds it computed, without the exchange of columns.
+    /// For each rank, the seconds that it computed, without the exchange of columns.
     pub compute_seconds: Vec<f64>,
 }
 
-/// How far a rank is: all it needs to begin again elsewhere.
+/// The progress of a rank: all it needs to continue elsewhere.
 #[derive(Debug, Serialize, Deserialize)]
 struct State {
     plate: Plate,
@@ -40,12 +40,11 @@ struct State {
     start: f64,
 }
 
-/// Steps from one look at whether displacements are numbers to the next.
+/// Steps between checks whether displacements are numbers.
 const CHECK_EVERY: usize = 50;
 
-/// Drives the crack on all ranks of `world`, which must all call this with the same `settings`. Rank 0
-/// gets the outcome, the others `None`; there `progress` is called with the steps made, and `picture` with
-/// each snapshot.
+/// Runs the crack on all ranks of `world`, which must all call this with the same `settings`. Rank 0 gets the outcome,
+/// the others `None`; there `progress` is called with the number of steps, and `picture` with each snapshot.
 ///
 /// # Errors
 ///
@@ -113,7 +112,7 @@ pub fn solve(
     Ok((rank == 0).then_some(Run { outcome, seconds, compute_seconds }))
 }
 
-/// Drives the crack on one strip, without ranks.
+/// Runs the crack on one strip, without ranks.
 ///
 /// # Errors
 ///
@@ -140,7 +139,7 @@ fn snapshot(world: &SimpleCommunicator, state: &mut State) -> Option<Snapshot> {
     state.plate.snapshot(state.steps).gather(world)
 }
 
-/// Gives both neighbours the columns at the ends of the strip, and takes theirs.
+/// Exchanges the columns at the ends of the strip with both neighbours.
 fn exchange(world: &SimpleCommunicator, plate: &mut Plate) {
     let (rank, ranks) = (world.rank(), world.size());
     let beside = [(rank > 0).then(|| rank - 1), (rank + 1 < ranks).then_some(rank + 1)];
@@ -168,7 +167,7 @@ fn exchange(world: &SimpleCommunicator, plate: &mut Plate) {
 }
 
 impl Sums {
-    /// What is added up over strips.
+    /// The sums over strips, as a row.
     fn to_row(self) -> [f64; 12] {
         let Self { elastic, kinetic, dissipated, work, momentum, momenta, edges, .. } = self;
         let Self { warming, heat, .. } = self;
@@ -187,16 +186,16 @@ impl Sums {
     }
 }
 
-/// How far the momentum may be from zero, relative to the momenta that it is the sum of.
+/// The tolerance for the momentum, relative to the momenta that it is the sum of.
 const ROUND_OFF: f64 = 1e-10;
 impl Outcome {
-    /// What the gas has done and is nowhere to be found, relative to it.
+    /// The part of the gas's work that is missing in the energy balance.
     pub fn energy_imbalance(&self) -> f64 {
         let Sums { elastic, kinetic, dissipated, work, .. } = self.sums;
         if work == 0.0 { 0.0 } else { ((elastic + kinetic + dissipated) / work - 1.0).abs() }
     }
 
-    /// Checks the run against the same on one strip, bit for bit, and against what must be conserved.
+    /// Verifies the run against one on a single strip, bit for bit, and against what must be conserved.
     ///
     /// # Errors
     ///
@@ -221,7 +220,7 @@ impl Outcome {
     }
 }
 
-/// Why a run is not right.
+/// Why a result is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Wrong {
     /// The displacements.
@@ -232,7 +231,7 @@ pub enum Wrong {
         /// Of the run on one strip.
         expected: u64,
     },
-    /// The momentum: the gas pushes both sides alike, so there is none.
+    /// The momentum: the gas pushes both sides equally, so it must be zero.
     #[error("the momentum is {found:e}, of momenta {of:e}, and has to be zero")]
     Momentum {
         /// The momentum.
@@ -245,7 +244,7 @@ pub enum Wrong {
     Energy {
         /// See [`Outcome::energy_imbalance`].
         found: f64,
-        /// What is allowed for so many elements and steps.
+        /// What is allowed for this many elements and steps.
         bound: f64,
     },
 }

@@ -1,4 +1,4 @@
-//! The whole plate at one time, brought to rank 0.
+//! The whole plate at one time, gathered on rank 0.
 
 use mpi::topology::SimpleCommunicator;
 use serde::{Deserialize, Serialize};
@@ -30,15 +30,15 @@ impl Element {
 /// An edge between two elements that is no longer bonded.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Parted {
-    /// The column and the row of the element before it, and whether it is the one to the right of that.
+    /// The column and the row of the element before it, and whether the edge is to the right of that element.
     pub at: Place,
-    /// Whether it was broken from the first.
+    /// Whether it was broken from the beginning.
     pub is_notch: bool,
     /// Whether it is broken.
     pub is_broken: bool,
     /// Its ends at rest.
     pub ends: [[f64; 2]; 2],
-    /// The displacements of its ends, at either: those of the element before it and of that behind it.
+    /// The displacements at its two ends: those of the element before it and of the one after it.
     pub u: [[[f64; 2]; 2]; 2],
 }
 
@@ -61,13 +61,14 @@ impl Snapshot {
         self.edges.iter().filter(|edge| edge.is_broken && !edge.is_notch).count()
     }
 
-    /// How far along the plate the farthest broken edge ends, at rest; those of the notch count.
+    /// The position along the plate of the end of the farthest broken edge, at rest; the notch
+    /// counts.
     pub fn tip(&self) -> f64 {
         let broken = self.edges.iter().filter(|edge| edge.is_broken);
         broken.flat_map(|edge| edge.ends).map(|[x, _]| x).fold(0.0, f64::max)
     }
 
-    /// Brings what all ranks have to rank 0; the others get `None`.
+    /// Gathers the parts of all ranks on rank 0; the others get `None`.
     pub fn gather(self, world: &SimpleCommunicator) -> Option<Self> {
         let mut all = picture::gather(self, world, |all, more| {
             all.elements.extend(more.elements);

@@ -1,5 +1,5 @@
-//! Jobs on a simulated processor, valgrind's cachegrind, whose instructions and cache misses are counted:
-//! real processors often let nobody look at theirs, above all virtual ones.
+//! Runs jobs on a simulated processor, valgrind's cachegrind, which counts instructions and cache misses: real
+//! processors, and above all virtual ones, often do not let users read their counters.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -11,18 +11,18 @@ use super::run::Outcome;
 /// The simulator.
 pub const PROGRAM: &str = "valgrind";
 
-/// What was counted: with [`run`], for each step.
+/// The counts: with [`run`], per step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
     /// Instructions.
     pub instructions: f64,
-    /// Data that was not in the first cache.
+    /// Data accesses that missed the first-level cache.
     pub first: f64,
-    /// Data that was not in the second one either.
+    /// Data accesses that missed the second-level cache as well.
     pub second: f64,
 }
 
-/// Runs a job that makes more steps, and `shorter`, which makes fewer: a step costs what lies between them.
+/// Runs a job with more steps, and `shorter`, with fewer: the cost of a step is computed from the difference.
 pub fn run(job: &Job, shorter: &str) -> Result<Outcome, ExperimentError> {
     let (more, counts) = count(&job.arguments)?;
     let (fewer, before) = count(shorter)?;
@@ -36,7 +36,7 @@ pub fn run(job: &Job, shorter: &str) -> Result<Outcome, ExperimentError> {
     Ok(Outcome { steps, counts: Some(counts), ..Outcome::default() })
 }
 
-/// The steps of a run, and what was counted in all of its processes.
+/// The steps of a run, and the counts of all its processes.
 fn count(line: &str) -> Result<(f64, Counts), ExperimentError> {
     let fail = |why: String| ExperimentError::Job { line: line.to_owned(), why };
     let program = std::env::current_exe().map_err(|it| fail(it.to_string()))?;
@@ -56,7 +56,7 @@ fn count(line: &str) -> Result<(f64, Counts), ExperimentError> {
 }
 
 impl Counts {
-    /// The sums over processes of what the simulator says of each.
+    /// The sums of the simulator's reports over all processes.
     fn of(text: &str) -> Option<Self> {
         let sum = |name: &str| -> Option<f64> {
             let numbers = text.lines().filter_map(|line| {
@@ -74,7 +74,7 @@ impl Counts {
     }
 }
 
-/// The bytes of this machine's second cache, rounded down to a power of two.
+/// The size of this machine's second-level cache in bytes, rounded down to a power of two.
 fn second_level() -> usize {
     // What many processors have, where the system does not tell.
     const USUAL: usize = 1 << 20;

@@ -1,4 +1,4 @@
-//! What is measured: the figures of the paper, and what it found.
+//! The experiments: the figures of the paper, and the paper's results.
 
 /// An experiment: jobs, and how to show them.
 #[derive(Clone, Copy, Debug)]
@@ -7,7 +7,7 @@ pub struct Experiment {
     pub name: &'static str,
     /// The heading.
     pub title: &'static str,
-    /// What the paper found, or what is asked.
+    /// The paper's result, or the question.
     pub question: &'static str,
     /// What is shown.
     pub shape: Shape,
@@ -25,22 +25,22 @@ pub enum Shape {
         /// What the vertical axis shows.
         value: Value,
     },
-    /// A line for each job: its rate as time passes.
+    /// A line for each job: its rate over time.
     Course,
 }
 
 /// What a point shows of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// Steps a second.
+    /// Steps per second.
     Rate,
     /// The same, relative to the first job of the line.
     RelativeRate,
-    /// Nanoseconds of a step.
+    /// Nanoseconds per step.
     Nanoseconds,
-    /// Seconds of the run; lines come in pairs, of this program's code and of its twin.
+    /// Seconds of the run; lines form pairs of this program's code and its twin.
     Seconds,
-    /// Misses of the second cache in a step, relative to the first job of the line.
+    /// Misses of the second-level cache per step, relative to the first job of the line.
     RelativeMisses,
 }
 
@@ -49,20 +49,20 @@ pub enum Value {
 pub struct Job {
     /// The line of the figure that it belongs to.
     pub series: String,
-    /// Where on the horizontal axis.
+    /// Its position on the horizontal axis.
     pub x: f64,
     /// The command line.
     pub arguments: String,
-    /// As how many processes on Open MPI, if it is the command line of a twin.
+    /// The number of Open MPI processes, if it is the command line of a twin.
     pub twin_processes: Option<u32>,
-    /// Whether nothing but its time is asked for, as of its twin: to measure more takes time.
+    /// Whether only its time is needed, as for its twin: further measurements take time.
     pub is_bare: bool,
-    /// The command line of a shorter run, if what is counted in a step on a simulated processor is asked
-    /// for: it lies between both.
+    /// The command line of a shorter run, if counts per step on a simulated processor are needed: they are computed
+    /// from the difference.
     pub counted_from: Option<String>,
     /// Whether another program computes for a while, on the core of the first PE.
     pub is_disturbed: bool,
-    /// Whether it is recorded what ranks cost.
+    /// Whether the costs of ranks are recorded.
     pub is_recorded: bool,
 }
 
@@ -79,15 +79,15 @@ fn job(series: impl Into<String>, x: f64, arguments: String) -> Job {
     }
 }
 
-/// Ranks for each of two PEs.
+/// Ranks per PE, for two PEs.
 const RATIOS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
 
-/// A strategy, and the arguments with which it balances.
+/// A strategy, and its balancing arguments.
 type Balancer = (&'static str, &'static str);
 
 const GREEDY_REFINE: Balancer = ("greedy-refine", "--lb greedy-refine --lb-period 50ms");
 
-/// Jobs whose course is shown: the first only measures, then one with a strategy and one that chooses.
+/// Jobs whose course is shown: the first only measures, then one with a strategy and one with `auto`.
 fn with_and_without(line: &str, balancer: Balancer, is_disturbed: bool) -> Vec<Job> {
     [("as they began", "--lb null --lb-period 50ms"), balancer, ("auto", "--lb auto")]
         .into_iter()

@@ -1,5 +1,5 @@
-//! What ranks cost in each period of a run, as it was recorded: how near the run came to the ideal, and what other
-//! balancers would have made of it.
+//! The recorded costs of ranks in each period of a run: how close the run came to the ideal, and what other balancers
+//! would have achieved.
 
 use std::path::{Path, PathBuf};
 
@@ -8,11 +8,11 @@ use lb_strategies::datafile::{DataFile, DataFileError};
 use lb_strategies::replay::{self, Decider, Phase};
 use lb_strategies::{LoadModelError, create, strategies};
 
-/// The periods of a run from one look of the balancer at what ranks cost to the next.
+/// The periods of a run, between the balancer's measurements of the costs of ranks.
 #[derive(Clone, Debug, Default)]
 pub struct Loads(Vec<Phase>);
 
-/// Who decides, and what would have come of it.
+/// A balancer, and the result that it would have had.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Replay {
     /// The balancer.
@@ -23,22 +23,22 @@ pub struct Replay {
     pub moves: usize,
 }
 
-/// How well load was spread again after it had shifted.
+/// How well load was balanced again after it had shifted.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Recovery {
-    /// The median part of the ideal of all periods but the first two.
+    /// The median part of the ideal over all periods except the first two.
     pub median: f64,
-    /// The part of these periods that came to [`NEAR`] of the ideal.
+    /// The part of these periods that reached [`NEAR`] of the ideal.
     pub near: f64,
-    /// The most of them in a row that did not.
+    /// The greatest number of consecutive periods that did not.
     pub longest: usize,
 }
 
-/// What is asked for, as a part of the ideal.
+/// The goal, as a part of the ideal.
 pub const NEAR: f64 = 0.9;
 
 impl Loads {
-    /// Reads what `--lb-dump NAME` has written, and removes it: left over, it would be read as that of the next run.
+    /// Reads the output of `--lb-dump NAME`, and removes it: otherwise it would be taken for that of the next run.
     pub fn take(name: &Path) -> Result<Loads, DataFileError> {
         let file_of = |pe: usize| -> PathBuf {
             let mut file = name.as_os_str().to_owned();
@@ -53,8 +53,8 @@ impl Loads {
         Ok(Loads(replay::phases(&files?)?))
     }
 
-    /// The seconds in the middle of each period, and the part of the time of PEs in which ranks worked: the throughput
-    /// there, relative to that of PEs which never wait.
+    /// The middle of each period in seconds, and the part of the time of PEs in which ranks worked: the throughput
+    /// there, relative to that of PEs that never wait.
     pub fn efficiencies(&self) -> Vec<(f64, f64)> {
         let mut begin = 0.0;
         let point = |phase: &Phase| {
@@ -65,14 +65,14 @@ impl Loads {
         self.0.iter().map(point).collect()
     }
 
-    /// The same, of all periods together; nothing if there are none.
+    /// The same, for all periods together; `None` if there are none.
     pub fn of_ideal(&self) -> Option<f64> {
         let seconds: f64 = self.0.iter().map(|phase| phase.seconds).sum();
         let worked: f64 = self.0.iter().map(|phase| phase.seconds * phase.efficiency()).sum();
         (seconds > 0.0).then(|| worked / seconds)
     }
 
-    /// How it went after the first two periods; nothing if there are no others.
+    /// The recovery after the first two periods; `None` if there are no others.
     pub fn recovery(&self) -> Option<Recovery> {
         let later: Vec<f64> = self.0.iter().skip(2).map(Phase::efficiency).collect();
         let median = experiments::Spread::of(later.iter().copied())?.median;
@@ -82,7 +82,7 @@ impl Loads {
         Some(Recovery { median, near, longest })
     }
 
-    /// What each strategy, deciding after each period, and `auto` would have made of it, the fastest first.
+    /// The results that each strategy, deciding after each period, and `auto` would have had, fastest first.
     pub fn replays(&self) -> Result<Vec<Replay>, LoadModelError> {
         let mut replays = Vec::new();
         let mut add = |name, decider| {
@@ -114,7 +114,7 @@ pub mod tests {
 
     use super::*;
 
-    /// Periods of a second on two PEs, whose ranks have so much to do each, on the first and the second.
+    /// Periods of one second on two PEs, with these loads of the ranks on the first and the second PE.
     pub fn loads(periods: &[[f64; 2]]) -> Loads {
         let phase = |each: &[f64; 2]| {
             let objects = (0..8).map(|id| Object::new(each[id / 4] / 4.0, id / 4)).collect();

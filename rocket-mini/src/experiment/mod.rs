@@ -1,7 +1,6 @@
-//! `rocket-mini experiment`: the figures of the paper, made here.
+//! `rocket-mini experiment`: reproduces the figures of the paper.
 //!
-//! A figure shows the best run of each, as disturbances only slow it down; comparisons of programs show
-//! medians.
+//! A figure shows the best run of each job, as disturbances only slow it down; comparisons of programs show medians.
 
 mod cachegrind;
 mod catalog;
@@ -16,34 +15,33 @@ use std::process::ExitCode;
 use cachegrind::Counts;
 use catalog::{EXPERIMENTS, Experiment, Job, Shape, Value};
 use experiments::{Axis, Folder, Labels};
-use paragraph::{efficiencies, labels, lines, paragraph};
+use paragraph::{bars, efficiencies, labels, lines, paragraph};
 use run::{Disturbance, Outcome, agree};
 use twins::Twins;
 
 use crate::progress::Progress;
 
-/// Make figures of the paper: for each a CSV table, an SVG figure and a paragraph, which report.md
-/// collects.
+/// Reproduce figures of the paper: for each a CSV table, an SVG figure and a paragraph, which report.md collects.
 ///
-/// Every job is a run of this program that its paragraph or table names, or of a twin of it in C, for
-/// which Open MPI's mpicc.openmpi and mpirun.openmpi are needed; instructions and cache misses are counted
-/// by valgrind. The exit status is 1 when a job fails, a file cannot be written or a program is missing
-/// that is needed, and 2 when there is no such experiment.
+/// Every job is a run of this program that its paragraph or table names, or of its twin in C, for which Open MPI's
+/// mpicc.openmpi and mpirun.openmpi are needed; instructions and cache misses are counted by valgrind. The exit status
+/// is 1 if a job fails, a file cannot be written or a required program is missing, and 2 if the experiment does not
+/// exist.
 #[derive(clap::Args)]
 pub struct ExperimentArgs {
-    /// Which: all, or crack, rocket, external, external-long, ratios, caches, switching, tables, styles
+    /// Which one: all, or crack, rocket, external, external-long, ratios, caches, switching, tables, styles
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// The folder to write to; it is made if it is not there
+    /// The directory to write to; it is created if necessary
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
     /// How often each job is run
-    #[arg(long, value_name = "TIMES", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "TIMES", default_value_t = 3, value_parser = vrt_cli::positive::<u32>)]
     repeat: u32,
 
-    /// Show no progress, also on a terminal
+    /// Show no progress, even on a terminal
     #[arg(long)]
     no_progress: bool,
 }
@@ -62,14 +60,14 @@ pub enum ExperimentError {
         /// What happened.
         why: String,
     },
-    /// A program that is needed is missing.
+    /// A required program is missing.
     #[error("no `{program}`, which {why}: install {packages}, or name another experiment")]
     Missing {
         /// The program.
         program: &'static str,
         /// What needs it.
         why: &'static str,
-        /// Where it comes from.
+        /// The packages that contain it.
         packages: &'static str,
     },
     /// A twin cannot be compiled or run.
@@ -80,19 +78,19 @@ pub enum ExperimentError {
         /// What happened.
         why: String,
     },
-    /// Runs that must compute the same did not.
+    /// Runs that must compute the same result did not.
     #[error("`{line}` found {found} and `{other}` found {expected}")]
     Different {
         /// A command line.
         line: String,
-        /// What it found.
+        /// Its result.
         found: String,
-        /// Another.
+        /// Another command line.
         other: String,
-        /// What that found.
+        /// Its result.
         expected: String,
     },
-    /// Recorded loads do not make a model.
+    /// Recorded loads are not a valid model.
     #[error(transparent)]
     Loads(#[from] lb_strategies::LoadModelError),
     /// A file cannot be written.
@@ -100,7 +98,7 @@ pub enum ExperimentError {
     File(#[from] experiments::WriteError),
 }
 
-/// Runs what is asked for, and prints its paragraphs.
+/// Runs the requested experiments, and prints their paragraphs.
 pub fn run(args: &ExperimentArgs) -> ExitCode {
     match make(args) {
         Ok(()) => ExitCode::SUCCESS,
@@ -131,7 +129,8 @@ fn make(args: &ExperimentArgs) -> Result<(), ExperimentError> {
         let lines = lines(experiment, &jobs, &shown);
         let is_course = experiment.shape == Shape::Course;
         let axis = if is_course { Axis::FromZero } else { Axis::Listed };
-        folder.draw(experiment.name, &labels(experiment), &lines, axis)?;
+        let bars = bars(experiment, &jobs, &runs, &shown, &lines);
+        folder.draw_with_bars(experiment.name, &labels(experiment), &lines, &bars, axis)?;
         if is_course {
             let name = format!("{}-ideal", experiment.name);
             let labels = Labels { y: "part of the ideal", ..labels(experiment) };
@@ -142,7 +141,7 @@ fn make(args: &ExperimentArgs) -> Result<(), ExperimentError> {
     Ok(folder.write_report()?)
 }
 
-/// What jobs need that this machine does not have, if there is such.
+/// A requirement of the jobs that this machine does not meet, if any.
 fn missing(jobs: &[Job]) -> Option<ExperimentError> {
     let has_twins = jobs.iter().any(|job| job.twin_processes.is_some());
     let counts = jobs.iter().any(|job| job.counted_from.is_some());
@@ -163,7 +162,7 @@ fn missing(jobs: &[Job]) -> Option<ExperimentError> {
     programs.into_iter().find_map(missing)
 }
 
-/// Whether a program is where the shell would look for it.
+/// Whether a program is in the search path.
 fn is_installed(program: &str) -> bool {
     let paths = std::env::var_os("PATH").unwrap_or_default();
     std::env::split_paths(&paths).any(|folder| folder.join(program).is_file())
@@ -205,8 +204,8 @@ fn measure(
     Ok(runs)
 }
 
-/// Compares what runs of a code found with what those of its twin did, which stands behind it. A run
-/// without a result agrees with nothing.
+/// Compares the results of runs of a code with those of its twin, which follows it. A run without a result agrees with
+/// nothing.
 fn compare(jobs: &[Job], runs: &[Vec<Outcome>]) -> Result<(), ExperimentError> {
     for (jobs, runs) in jobs.chunks(2).zip(runs.chunks(2)) {
         let ([ours, twin], [found, expected]) = (jobs, runs) else { continue };
@@ -223,7 +222,7 @@ fn compare(jobs: &[Job], runs: &[Vec<Outcome>]) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// The run that stands for all of a job: the best, or where programs are compared the one in the middle.
+/// The run that represents all runs of a job: the best, or the median where programs are compared.
 fn shown<'a>(experiment: &Experiment, runs: &'a [Outcome]) -> Option<&'a Outcome> {
     let mut sorted: Vec<&Outcome> = runs.iter().collect();
     sorted.sort_by(|a, b| a.seconds.total_cmp(&b.seconds));
@@ -231,7 +230,7 @@ fn shown<'a>(experiment: &Experiment, runs: &'a [Outcome]) -> Option<&'a Outcome
     sorted.get(if is_compared { sorted.len() / 2 } else { 0 }).copied()
 }
 
-/// What stands above the columns of a table.
+/// Column headings of a table.
 const COLUMNS: [&str; 15] = [
     "series",
     "x",

@@ -1,8 +1,8 @@
-//! An experiment in lines and in words: what was known, what was found.
+//! An experiment as lines and in words: what was known, and what was found.
 
 use std::fmt::Write as _;
 
-use experiments::{Labels, Series};
+use experiments::{Labels, Series, Spread, Spreads};
 use lb_strategies::LoadModelError;
 
 use super::cachegrind::Counts;
@@ -10,7 +10,7 @@ use super::catalog::{Experiment, Job, Shape, Value};
 use super::loads::{NEAR, Recovery};
 use super::run::{Outcome, Uses};
 
-/// What stands at the axes.
+/// The labels at the axes.
 pub fn labels(experiment: &Experiment) -> Labels<'static> {
     let (x, y) = match experiment.shape {
         Shape::Points { axis, value: Value::RelativeRate } => (axis, "rate, relative to the first"),
@@ -25,7 +25,7 @@ pub fn labels(experiment: &Experiment) -> Labels<'static> {
     Labels { title: experiment.title, x, y }
 }
 
-/// How many rates a line has that shows a course.
+/// The number of rates of a line that shows a course.
 const PARTS: usize = 40;
 
 /// The lines of the figure.
@@ -61,7 +61,35 @@ pub fn lines(experiment: &Experiment, jobs: &[Job], best: &[&Outcome]) -> Vec<Se
     lines
 }
 
-/// For each job how near it came to the ideal as time passed.
+/// The results of the runs of each line, where lines are points; relative to the first one if the figure is.
+pub fn bars(
+    experiment: &Experiment,
+    jobs: &[Job],
+    runs: &[Vec<Outcome>],
+    best: &[&Outcome],
+    lines: &[Series],
+) -> Vec<Spreads> {
+    let Shape::Points { value, .. } = experiment.shape else { return Vec::new() };
+    let number = |outcome: &Outcome| match value {
+        Value::Nanoseconds => 1e9 / outcome.rate(),
+        Value::Seconds => outcome.seconds,
+        Value::RelativeMisses => outcome.counts.map_or(f64::NAN, |counts| counts.second),
+        Value::Rate | Value::RelativeRate => outcome.rate(),
+    };
+    let of_line = |line: &Series| {
+        let of_line = || (0..jobs.len()).filter(|at| jobs[*at].series == line.0);
+        let first = of_line().next().map_or(1.0, |at| number(best[at]));
+        let is_relative = matches!(value, Value::RelativeRate | Value::RelativeMisses);
+        let unit = if is_relative { first } else { 1.0 };
+        let spread = |at: usize| {
+            Some((jobs[at].x, Spread::of(runs[at].iter().map(|run| number(run) / unit))?))
+        };
+        of_line().filter_map(spread).collect()
+    };
+    lines.iter().map(of_line).collect()
+}
+
+/// For each job, how close it came to the ideal over time.
 pub fn efficiencies(jobs: &[Job], best: &[&Outcome]) -> Vec<Series> {
     let line =
         |(job, outcome): (&Job, &&Outcome)| (job.series.clone(), outcome.loads.efficiencies());
@@ -148,7 +176,7 @@ fn percent(part: f64) -> String {
     format!("{:.1}%", 100.0 * part)
 }
 
-/// A row for each point: how fast, and what PEs did with their time. For each line where it is best, and why.
+/// A row for each point: how fast, and how PEs spent their time. For each line, where it is best, and why.
 fn ratios(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> String {
     let mut text = "| | ranks per PE | rate | work | uneven | waiting | the runtime's own |\n\
                     |---|---|---|---|---|---|---|\n"
@@ -195,7 +223,7 @@ fn ratios(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> String {
         + &reasons
 }
 
-/// A row for each job: what was counted in a step.
+/// A row for each job: the counts per step.
 fn counts(jobs: &[Job], best: &[&Outcome]) -> String {
     let mut text =
         "| | ranks per PE | instructions | misses of the first cache | of the second |\n\
@@ -236,7 +264,7 @@ fn extremes(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> String {
     text
 }
 
-/// A row for each line, a column for each place; lines have the same places.
+/// A row for each line, a column for each position; all lines have the same positions.
 fn all_points(lines: &[Series]) -> String {
     let row = |head: &str, cells: &[String]| format!("| {head} | {} |\n", cells.join(" | "));
     let Some((_, first)) = lines.first() else { return String::new() };
@@ -249,7 +277,7 @@ fn all_points(lines: &[Series]) -> String {
     text
 }
 
-/// Lines two by two, place by place: a code and its twin.
+/// Pairs of lines, position by position: a code and its twin.
 fn pairs(lines: &[Series]) -> String {
     let mut text =
         "| | processes | seconds | on Open MPI | ratio |\n|---|---|---|---|---|\n".to_owned();

@@ -1,4 +1,4 @@
-//! Running a job of an experiment: this program itself, whose report is read.
+//! Running a job of an experiment: this program itself, whose report is parsed.
 
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -12,22 +12,22 @@ use super::cachegrind::Counts;
 use super::catalog::Job;
 use super::loads::Loads;
 
-/// What a run was measured to do.
+/// The measurements of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// Seconds of all steps.
     pub seconds: f64,
     /// Steps, or iterations.
     pub steps: f64,
-    /// What PEs did with their time.
+    /// How PEs spent their time.
     pub uses: Uses,
-    /// Seconds and the steps made by then.
+    /// Seconds, and the number of steps by then.
     pub course: Vec<(f64, f64)>,
-    /// What ranks cost, period by period, if it was recorded.
+    /// The costs of ranks, period by period, if they were recorded.
     pub loads: Loads,
-    /// What was counted in a step, if that was asked for.
+    /// The counts per step, if requested.
     pub counts: Option<Counts>,
-    /// What was computed, in a few digits, if the report says so.
+    /// The result, in a few digits, if the report contains it.
     pub result: Option<String>,
 }
 
@@ -36,22 +36,22 @@ pub struct Outcome {
 pub struct Uses {
     /// In ranks.
     pub ranks: f64,
-    /// With nothing to do.
+    /// Idle.
     pub idle: f64,
-    /// Of this, as much as ranks of the busiest PE work longer than those of the others: what is uneven
-    /// over the whole run. The rest is waiting for messages.
+    /// The part of the idle time by which the ranks of the busiest PE work longer than those of the others: the
+    /// imbalance of the whole run. The rest is waiting for messages.
     pub uneven: f64,
-    /// The runtime's own: messages, switches, looks for work.
+    /// In the runtime itself: messages, switches, polling.
     pub own: f64,
 }
 
 impl Outcome {
-    /// Steps a second.
+    /// Steps per second.
     pub fn rate(&self) -> f64 {
         self.steps / self.seconds
     }
 
-    /// Steps a second in each of so many parts of the run, at their middle.
+    /// Steps per second in each of this many parts of the run, with the middle of each part.
     pub fn rates(&self, parts: usize) -> Vec<(f64, f64)> {
         let Some((end, _)) = self.course.last() else { return Vec::new() };
         let steps_at = |time: f64| {
@@ -72,7 +72,7 @@ impl Outcome {
             .collect()
     }
 
-    /// What a report and the statistics of the PEs say.
+    /// Parses a report and the statistics of the PEs.
     pub fn of(report: &str, statistics: &str, course: &str) -> Option<Self> {
         let word = |name: &str| {
             let text = report.lines().find_map(|line| line.strip_prefix(name))?.trim();
@@ -107,7 +107,7 @@ impl Outcome {
     }
 }
 
-/// Whether two results are the same: checksums in all digits, numbers up to the tolerance of a solver.
+/// Whether two results are equal: checksums in all digits, numbers up to the tolerance of a solver.
 pub fn agree(a: &str, b: &str) -> bool {
     let is_number = |text: &str| text.contains('.');
     match (a.parse::<f64>(), b.parse::<f64>()) {
@@ -116,10 +116,10 @@ pub fn agree(a: &str, b: &str) -> bool {
     }
 }
 
-/// When another program computes: from how many seconds on, and for how long.
+/// When another program computes: its start and its duration in seconds.
 pub type Disturbance = Option<(f64, f64)>;
 
-/// Runs the job. What it computes is verified by tests, and not here, where it takes time.
+/// Runs the job. Its results are verified by tests, not here, where that takes time.
 pub fn run(job: &Job, folder: &Path, disturbance: Disturbance) -> Result<Outcome, ExperimentError> {
     let fail = |why: String| ExperimentError::Job { line: job.arguments.clone(), why };
     let program = std::env::current_exe().map_err(|it| fail(it.to_string()))?;
@@ -166,8 +166,8 @@ pub fn run(job: &Job, folder: &Path, disturbance: Disturbance) -> Result<Outcome
     Ok(outcome)
 }
 
-/// Computes after some seconds, for some seconds, as another program would that shares the core of the
-/// first PE, which is the first of those that may be used.
+/// Computes, after some seconds and for some seconds, as another program would that shares the core of the first PE,
+/// which is the first core that may be used.
 fn compute(from: f64, length: f64, has_ended: &AtomicBool) -> std::io::Result<()> {
     keep_to_first_core()?;
     let start = Instant::now();

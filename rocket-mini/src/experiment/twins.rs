@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use super::ExperimentError;
 use super::run::Outcome;
 
-/// Sources by name of file: what the compiler is given.
+/// Sources by file name.
 const SOURCES: [(&str, &str); 4] = [
     ("bench.h", include_str!("../../../bench/c/bench.h")),
     ("times.h", include_str!("../../../bench/c/times.h")),
@@ -19,7 +19,7 @@ pub const COMPILER: &str = "mpicc.openmpi";
 /// The launcher of Open MPI.
 pub const LAUNCHER: &str = "mpirun.openmpi";
 
-/// Compiled twins, in a folder that goes when this does.
+/// Compiled twins, in a temporary directory that is removed when this is dropped.
 #[derive(Debug)]
 pub struct Twins {
     folder: PathBuf,
@@ -33,7 +33,7 @@ impl Drop for Twins {
 }
 
 impl Twins {
-    /// Compiles them in a folder that is made below `out`.
+    /// Compiles them in a directory that is created below `out`.
     pub fn compile(out: &Path) -> Result<Self, ExperimentError> {
         let twins = Self { folder: out.join("twins") };
         let folder = &twins.folder;
@@ -64,7 +64,7 @@ impl Twins {
         Ok(twins)
     }
 
-    /// Runs one, as so many processes, each on a core of its own if there are enough.
+    /// Runs one, as this many processes, each on its own core if there are enough.
     pub fn run(&self, line: &str, processes: u32) -> Result<Outcome, ExperimentError> {
         let fail = |why: String| ExperimentError::Twin { line: line.to_owned(), why };
         let mut words = line.split_whitespace();
@@ -90,7 +90,7 @@ impl Twins {
     }
 }
 
-/// What the line says that a twin prints.
+/// Parses the line that a twin prints.
 fn outcome(report: &str) -> Option<Outcome> {
     let line = report.lines().find(|line| line.starts_with('{'))?;
     let fields: serde_json::Value = serde_json::from_str(line).ok()?;

@@ -1,15 +1,15 @@
-//! What passes between two surface meshes that do not match: loads and motions.
+//! The transfer between two surface meshes that do not match: loads and motions.
 //!
-//! Both meshes cover the same rectangle with rectangles of their own. A load is integrated over the
-//! common refinement, the overlaps of faces of both meshes, in which both fields are polynomials
-//! (Jiao and Heath, Int. J. Numer. Meth. Eng. 61, 2004): no force is lost. Motions are interpolated
-//! in the faces in which points lie. Both keep constants and linear fields.
+//! Both meshes cover the same rectangle with their own rectangles. A load is integrated over the common refinement, the
+//! overlaps of faces of both meshes, in which both fields are polynomials (Jiao and Heath, Int. J. Numer. Meth. Eng.
+//! 61, 2004): no force is lost. Motions are interpolated in the faces that contain the points. Both preserve constants
+//! and linear fields.
 //!
-//! No rank knows the other mesh. [`Route::discover`] finds which ranks' faces touch through a
-//! directory and sparse exchanges; [`Route::send`] then carries values along what it found.
+//! No rank knows the other mesh. [`Route::discover`] finds out which ranks' faces touch through a directory and sparse
+//! exchanges; [`Route::send`] then sends values along these routes.
 //!
-//! What a rank computes depends on the faces that touch its own, in the order of their numbers, and so
-//! has the same bits for any distribution of the other mesh.
+//! The results of a rank depend only on the faces that touch its own, in the order of their numbers, and so have the
+//! same bits for any distribution of the other mesh.
 
 mod route;
 pub mod trial;
@@ -33,17 +33,17 @@ pub struct Face {
 pub type Corners = [f64; 4];
 
 impl Face {
-    /// Whether it has a point in common with another face, be it on their rims.
+    /// Whether it has a point in common with another face, including their edges.
     pub fn touches(&self, other: &Self) -> bool {
         (0..2).all(|axis| self.low[axis] <= other.high[axis] && other.low[axis] <= self.high[axis])
     }
 
-    /// Whether a point lies in it or on its rim.
+    /// Whether a point lies in it or on its edge.
     pub fn has(&self, point: [f64; 2]) -> bool {
         (0..2).all(|axis| (self.low[axis]..=self.high[axis]).contains(&point[axis]))
     }
 
-    /// The shares of the four corners in the value at a point: they sum to 1.
+    /// The weights of the four corners in the value at a point: they sum to 1.
     pub fn shares(&self, point: [f64; 2]) -> Corners {
         let [s, t]: [f64; 2] = std::array::from_fn(|axis| {
             (point[axis] - self.low[axis]) / (self.high[axis] - self.low[axis])
@@ -56,8 +56,8 @@ impl Face {
         self.shares(point).iter().zip(corners).map(|(share, value)| share * value).sum()
     }
 
-    /// Adds to the forces at this face's corners what a load on another face gives to it: the
-    /// integral of the load times the corners' shares, over the overlap.
+    /// Adds the contribution of a load on another face to the forces at this face's corners: the integral of the load
+    /// times the corners' weights, over the overlap.
     pub fn add_load(&self, forces: &mut Corners, other: &Self, load: &Corners) {
         let low: [f64; 2] = std::array::from_fn(|axis| self.low[axis].max(other.low[axis]));
         let high: [f64; 2] = std::array::from_fn(|axis| self.high[axis].min(other.high[axis]));
@@ -95,8 +95,8 @@ pub fn forces(faces: &[Face], loaded: &[Face], loads: &[Corners]) -> Vec<Corners
     faces.iter().map(force_on).collect()
 }
 
-/// The values at points of a field on faces, which are in the order of their numbers; the first face
-/// that has a point gives its value. `None` for a point in no face.
+/// The values at points of a field on faces, which are in the order of their numbers; the first face that contains a
+/// point determines its value. `None` for a point in no face.
 pub fn interpolate<const N: usize>(
     points: &[[f64; 2]],
     faces: &[Face],
@@ -109,7 +109,7 @@ pub fn interpolate<const N: usize>(
     points.iter().map(value_at).collect()
 }
 
-/// The lines of a graded mesh of the interval from 0 to 1: `cells` of them, smaller in the middle by
+/// The lines of a graded mesh of the interval from 0 to 1 with `cells` cells, which are smaller in the middle by
 /// `grading`, below 1.
 pub fn graded_lines(cells: usize, grading: f64) -> Vec<f64> {
     use std::f64::consts::TAU;

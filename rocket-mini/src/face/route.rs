@@ -1,10 +1,10 @@
-//! Who has faces that touch ours: found through a directory, by sparse exchanges.
+//! The ranks whose faces touch ours: found through a directory, by sparse exchanges.
 //!
-//! 1. The rectangle that all faces cover is divided into buckets, each kept by a rank. Every rank
-//!    tells the keepers of the buckets that its faces touch about these faces.
-//! 2. A keeper finds which faces of one mesh touch which of the other in its buckets, and tells the
-//!    rank that has the source which ranks have the targets, and where.
-//! 3. Those send their faces to these ranks.
+//! 1. The rectangle that all faces cover is divided into buckets, each assigned to a rank, its
+//!    keeper. Every rank sends its faces to the keepers of the buckets that they touch.
+//! 2. A keeper finds out which faces of one mesh touch which of the other in its buckets, and tells
+//!    the rank with the source which ranks have the targets, and where.
+//! 3. The ranks with sources send their faces to these ranks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -16,23 +16,23 @@ use mpi::traits::*;
 
 use super::Face;
 
-/// Which values of the source mesh go where, and which come.
+/// Which values of the source mesh are sent where, and which are received.
 #[derive(Clone, Debug, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Route {
-    /// The ranks that need values of ours, and the places of the faces among our sources.
+    /// The ranks that need our values, and the positions of the faces among our sources.
     to: Vec<(Rank, Vec<usize>)>,
-    /// The ranks whose values we need, and the places of their faces among [`Self::faces`].
+    /// The ranks whose values we need, and the positions of their faces among [`Self::faces`].
     from: Vec<(Rank, Vec<usize>)>,
     /// The source faces that touch our targets, by their numbers.
     pub faces: Vec<Face>,
 }
 
-/// What a face is to the directory, on the wire: bucket, 0 for a source or 1 for a target, corners.
+/// A face as sent to the directory: bucket, 0 for a source or 1 for a target, corners.
 type Entry = [f64; 6];
 
 impl Route {
-    /// Finds the route from `sources` to `targets`: what of both meshes the calling rank has, be it
-    /// nothing. All ranks must call this.
+    /// Finds the route from `sources` to `targets`: the calling rank's parts of both meshes,
+    /// possibly empty. All ranks must call this.
     pub fn discover(world: &SimpleCommunicator, sources: &[Face], targets: &[Face]) -> Self {
         let directory = Directory::of(world, sources.iter().chain(targets));
         let mut entries: BTreeMap<Rank, Vec<f64>> = BTreeMap::new();
@@ -98,13 +98,13 @@ impl Route {
         }
     }
 
-    /// The number of ranks that send to this one, and of those it sends to; itself included.
+    /// The number of ranks that send to this one, and of those it sends to, including itself.
     pub fn partners(&self) -> [usize; 2] {
         [self.from.len(), self.to.len()]
     }
 
-    /// Sends values of our sources to who needs them, and gives those of [`Self::faces`]. All ranks
-    /// on the route must call this.
+    /// Sends values of our sources to the ranks that need them, and returns those of
+    /// [`Self::faces`]. All ranks on the route must call this.
     pub fn send<const N: usize>(
         &self,
         world: &SimpleCommunicator,
@@ -137,10 +137,10 @@ impl Route {
     }
 }
 
-/// The tag of values on their way.
+/// The tag of messages with values.
 const TAG: mpi::Tag = 7;
 
-/// Which rank keeps what is known of a place.
+/// Maps positions to the ranks that keep them.
 struct Directory {
     low: [f64; 2],
     high: [f64; 2],
@@ -182,7 +182,7 @@ impl Directory {
     }
 }
 
-/// What a keeper answers to the ranks that have sources: the ranks and places of the targets that
+/// The keeper's answers to the ranks that have sources: the ranks and positions of the targets that
 /// these touch.
 fn partners(told: &[(Rank, Vec<f64>)]) -> Vec<(Rank, Vec<f64>)> {
     let mut buckets: BTreeMap<usize, [Vec<(Rank, Face)>; 2]> = BTreeMap::new();

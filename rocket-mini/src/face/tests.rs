@@ -5,7 +5,7 @@ use mpi::traits::*;
 
 use super::*;
 
-/// The faces of a graded mesh, `share` of them: every `count`th strip from the `first` on.
+/// The faces of a graded mesh, distributed: every `count`th strip from `first` on.
 fn mesh(cells: [usize; 2], grading: f64, first: usize, count: usize) -> Vec<Face> {
     let lines = cells.map(|cells| graded_lines(cells, grading));
     let mut faces = Vec::new();

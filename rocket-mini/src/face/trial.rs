@@ -1,5 +1,5 @@
-//! Two graded meshes of the unit square, spread over ranks in different ways, and what passes between
-//! them compared with what must.
+//! Two graded meshes of the unit square, distributed over ranks in different ways; checks what is transferred between
+//! them.
 
 use mpi::collective::SystemOperation;
 use mpi::topology::SimpleCommunicator;
@@ -8,58 +8,58 @@ use mpi::traits::*;
 use super::{Corners, Face, Route, forces, graded_lines, interpolate};
 use crate::jacobi::cell_checksum;
 
-/// What to try.
+/// The trial to run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// Faces of the fluid's mesh along each axis; its ranks have strips.
     pub fluid: usize,
-    /// Faces of the solid's mesh along each axis; its ranks have every so-many-th face.
+    /// Faces of the solid's mesh along each axis; each of its ranks has every n-th face.
     pub solid: usize,
-    /// How often values are sent both ways.
+    /// How often values are sent in both directions.
     pub rounds: usize,
 }
 
-/// By how much what passed was off.
+/// The errors of the transfer.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// How many ranks there are.
+    /// Number of ranks.
     pub ranks: usize,
-    /// The largest distance of a corner's force from that of a linear load on the mesh itself,
-    /// relative to the largest force.
+    /// The greatest difference between a corner's force and that of a linear load on the mesh
+    /// itself, relative to the greatest force.
     pub linear_load: f64,
-    /// The same of a constant load.
+    /// The same for a constant load.
     pub constant_load: f64,
-    /// The force of a load that jumps between faces, lost or gained, relative to it.
+    /// The force that is lost or gained for a load that jumps between faces, relative to it.
     pub force: f64,
-    /// The largest distance of a linear motion from itself.
+    /// The greatest error of a linear motion.
     pub linear_motion: f64,
-    /// The most ranks that one sends to or receives from.
+    /// The greatest number of ranks that one sends to or receives from.
     pub most_partners: usize,
     /// A checksum of all forces and motions: the same for any number of ranks.
     pub checksum: u64,
-    /// Seconds to find the partners, and of all rounds.
+    /// Seconds to find the partners, and for all rounds.
     pub seconds: [f64; 2],
 }
 
-/// What passed is off.
+/// A transfer that is off.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[error("{what} is off by {found:e}, more than {ALLOWED:e}")]
 pub struct Wrong {
-    /// What.
+    /// What is off.
     pub what: &'static str,
     /// By how much.
     pub found: f64,
 }
 
-/// How far off anything may be: some roundings.
+/// The greatest allowed error: a few roundings.
 const ALLOWED: f64 = 1e-12;
 
 impl Outcome {
-    /// Checks that everything is exact but for roundings.
+    /// Checks that everything is exact except for rounding.
     ///
     /// # Errors
     ///
-    /// What is not.
+    /// What is not exact.
     pub fn verify(&self) -> Result<(), Wrong> {
         [
             ("a constant load", self.constant_load),
@@ -73,7 +73,7 @@ impl Outcome {
     }
 }
 
-/// Sends loads one way and motions the other. All ranks get the outcome.
+/// Sends loads in one direction and motions in the other. All ranks get the outcome.
 pub fn run(
     world: &SimpleCommunicator,
     settings: &Settings,
@@ -207,7 +207,7 @@ fn linear([x, y]: [f64; 2]) -> f64 {
     2.0 - 1.5 * x + 0.5 * y
 }
 
-/// The forces of a load on the face that bears it.
+/// The forces of a load on its own face.
 fn own_force(face: &Face, load: &Corners) -> Corners {
     let mut own = [0.0; 4];
     face.add_load(&mut own, face, load);

@@ -29,21 +29,21 @@ pub struct Block {
     pub(super) domain: [usize; 3],
     /// Ghost cells on either side along each axis: none along an axis of one cell.
     pub(super) ghosts: [usize; 3],
-    /// Conserved quantities per volume, x fastest, ghost cells included.
+    /// Conserved quantities per volume, x fastest, including ghost cells.
     pub(super) cells: Vec<Conserved>,
-    /// The same, without ghost cells, when the step began.
+    /// The same at the beginning of the step, without ghost cells.
     before: Vec<Conserved>,
     /// The height of the surface at the corners of columns, x fastest.
     pub(super) heights: Vec<f64>,
     heights_before: Vec<f64>,
     /// How fast the propellant recedes at those corners.
     pub(super) burning: Vec<f64>,
-    /// How fast the surface moves at those corners because what is behind it deforms.
+    /// How fast the surface moves at those corners because the solid behind it deforms.
     pub motion: Vec<f64>,
-    /// How long the front of ignition takes from one end of the domain to the other along x; with 0
-    /// all of the surface burns from the beginning.
+    /// How long the front of ignition takes from one end of the domain to the other along x; 0: the whole surface burns
+    /// from the beginning.
     front: f64,
-    /// What has come in through the boundary of the domain at this block.
+    /// What has entered through the boundary of the domain at this block.
     pub(super) gained: Conserved,
     #[serde(skip)]
     work: Workspace,
@@ -85,21 +85,21 @@ impl Block {
         block
     }
 
-    /// Gives all cells one state.
+    /// Sets all cells to one state.
     #[cfg(test)]
     pub(super) fn set_all(&mut self, state: Conserved) {
         self.cells.fill(state);
     }
 
-    /// Lets a front of ignition travel along x from time zero on, for so long. What it has not reached
-    /// does not burn.
+    /// Lets a front of ignition travel along x from time zero on, for this long. Parts that it has not reached do not
+    /// burn.
     #[must_use]
     pub fn with_front(mut self, duration: f64) -> Self {
         self.front = duration;
         self
     }
 
-    /// The cells it has of the domain.
+    /// The cells of the domain that it contains.
     pub fn extent(&self) -> Extent {
         self.extent
     }
@@ -119,13 +119,12 @@ impl Block {
         self.heights[self.corner(i, k)]
     }
 
-    /// What has come in through the boundary of the domain at this block since time zero: mass,
-    /// momenta, energy.
+    /// What has entered through the boundary of the domain at this block since time zero: mass, momenta, energy.
     pub fn gained(&self) -> Conserved {
         self.gained
     }
 
-    /// What is in the block: mass, momenta, energy, and its volume.
+    /// The contents of the block: mass, momenta, energy, and its volume.
     pub fn totals(&self) -> (Conserved, f64) {
         let mut totals = [0.0; 5];
         let mut sum = 0.0;
@@ -139,7 +138,7 @@ impl Block {
         (totals, sum)
     }
 
-    /// The sum over its cells of [`cell_checksum`]s of their bits and those of the surface.
+    /// The sum of the [`cell_checksum`]s of its cells' and the surface's bits.
     pub fn checksum(&self) -> u64 {
         let mut sum: u64 = 0;
         let [dx, dy, _] = self.domain;
@@ -156,8 +155,8 @@ impl Block {
         sum
     }
 
-    /// The greatest rate at which waves cross a cell, in cells per time; infinite if some cell holds
-    /// what is no gas.
+    /// The greatest rate at which waves cross a cell, in cells per time; infinite if the state of some cell is not a
+    /// gas.
     pub fn fastest(&self) -> f64 {
         let [dx, dz] = self.spacings();
         let [nx, ny, nz] = self.extent.lengths;
@@ -205,8 +204,8 @@ impl Block {
         }
     }
 
-    /// Finds how fast the surface recedes at a time, from the pressures below it and from how far it is
-    /// ignited. Ghost cells must be filled.
+    /// Determines how fast the surface recedes at a time, from the pressures below it and the degree of ignition. Ghost
+    /// cells must be filled.
     pub fn burn(&mut self, time: f64) {
         if self.problem.boundaries()[1][1] != Boundary::Burning {
             return;
@@ -245,7 +244,7 @@ impl Block {
         self.burning = burning;
     }
 
-    /// How fast the propellant recedes above a column of cells, in the step that was made.
+    /// How fast the propellant above a column of cells recedes, in the last step.
     pub fn burn_rate(&self, i: usize, k: usize) -> f64 {
         self.column_mean(&self.burning, i, k)
     }
@@ -263,7 +262,7 @@ impl Block {
         self.heights_before.clone_from(&self.heights);
     }
 
-    /// Makes one of the two stages of a step of length `dt`. Ghost cells across x and z must be
+    /// Executes one of the two stages of a step of length `dt`. Ghost cells across x and z must be
     /// filled.
     pub fn stage(&mut self, dt: f64, is_second: bool) {
         self.fill_boundary(1);
@@ -318,7 +317,7 @@ impl Block {
         self.stored(std::array::from_fn(|axis| cell[axis] + self.ghosts[axis]))
     }
 
-    /// Where a cell lies in memory whose places count ghost cells.
+    /// Where a cell lies in memory, given coordinates that count ghost cells.
     pub(super) fn stored(&self, [x, y, z]: [usize; 3]) -> usize {
         z * self.stride(2) + y * self.stride(1) + x
     }

@@ -1,7 +1,7 @@
 //! How the grid is cut into a block for each rank: across x and z, never across y.
 //!
-//! Columns of cells along y stay whole, because a surface that recedes stretches them. Blocks may be
-//! made unequal on purpose; which cell lies in which block changes no result.
+//! Columns of cells along y are kept whole, because a receding surface stretches them. Blocks may be made unequal on
+//! purpose; the distribution of cells over blocks changes no result.
 
 use super::{Error, GHOSTS};
 
@@ -21,8 +21,8 @@ impl Extent {
     }
 }
 
-/// The blocks of all ranks. Ranks are counted along z first, so that those of a PE have a part of the
-/// domain whose surface is small where the domain is long along x.
+/// The blocks of all ranks. Ranks are counted along z first, so that the ranks of a PE have a part of the domain with a
+/// small surface if the domain is long along x.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Blocks {
     cells: [usize; 3],
@@ -34,7 +34,7 @@ pub struct Blocks {
 
 impl Blocks {
     /// Cuts a grid of `cells` for `ranks`. Along x the last block is `unevenness` times as long as
-    /// the first, those between lie between, as far as whole cells allow.
+    /// the first, and the others are in between, as far as whole cells allow.
     ///
     /// # Errors
     ///
@@ -82,8 +82,8 @@ impl Blocks {
     }
 }
 
-/// Where `parts` parts of `length` begin and the last one ends; each has [`GHOSTS`] cells at least
-/// if there are several.
+/// The beginnings of `parts` parts of `length`, and the end of the last one; each has at least
+/// [`GHOSTS`] cells if there are several.
 fn cuts(length: usize, parts: usize, unevenness: f64) -> Vec<usize> {
     let weight = |part: usize| {
         let share = if parts > 1 { part as f64 / (parts - 1) as f64 } else { 0.0 };

@@ -1,8 +1,8 @@
-//! What passes through the faces of a block's cells: row by row along x, several faces at a time.
+//! The fluxes through the faces of a block's cells: row by row along x, several faces at a time.
 //!
-//! For a stage the states of all cells are laid out anew, one array for each quantity, so that the
-//! loops over rows are loops over lanes. The last lanes of a row may lie beyond it: there is room for
-//! them, and what they give is not looked at.
+//! For each stage the states of all cells are stored in a separate layout, one array for each quantity, so that the
+//! loops over rows are loops over lanes. The last lanes of a row may lie beyond it: there is room for them, and their
+//! results are ignored.
 
 use super::GHOSTS;
 use super::block::Block;
@@ -14,12 +14,12 @@ use super::problem::Boundary;
 /// A quantity of each cell, or of each face of a row, for the five of a state.
 type Rows = [Vec<f64>; 5];
 
-/// What a stage needs besides the cells; nothing of it stays from one stage to the next.
+/// What a stage needs besides the cells; nothing is kept from one stage to the next.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Workspace {
-    /// The states of all cells, where the cells lie.
+    /// The states of all cells, in the cells' order.
     states: Rows,
-    /// What passes into each cell per time, without ghost cells.
+    /// The inflow of each cell per time, without ghost cells.
     pub changes: Rows,
     slopes: [Rows; 2],
     fluxes: Rows,
@@ -27,8 +27,8 @@ pub(super) struct Workspace {
 }
 
 impl Block {
-    /// Finds what passes into each cell per time in this stage, and counts with half the length of the
-    /// step what comes in through the boundary of the domain. Ghost cells must be filled.
+    /// Computes the inflow of each cell per time in this stage, and accumulates the inflow through the boundary of the
+    /// domain with half the length of the step. Ghost cells must be filled.
     pub(super) fn find_changes(&mut self, dt: f64, work: &mut Workspace) {
         let [nx, ny, nz] = self.extent.lengths;
         let row = nx + 1 + 2 * GHOSTS + LANES;
@@ -189,8 +189,8 @@ impl Block {
         }
     }
 
-    /// The fluxes per area through faces between cells, of which `sides` says where their states are,
-    /// their slopes, and where these begin.
+    /// The fluxes per area through faces between cells: `sides` contains the positions of their states, their slopes,
+    /// and where these begin.
     #[inline(always)]
     fn find_fluxes<N: Normal>(
         &self,
@@ -218,16 +218,16 @@ impl Block {
         }
     }
 
-    /// The boundary of the domain at a face, the first or last along an axis; none inside of it, nor
-    /// where the domain is joined with itself.
+    /// The boundary of the domain at a face, the first or last along an axis; `None` for inner faces and along a
+    /// periodic axis.
     fn boundary(&self, axis: usize, side: usize, face: usize) -> Option<Boundary> {
         let is_end = self.extent.start[axis] + face == side * self.domain[axis];
         let boundary = self.problem.boundaries()[axis][side];
         (is_end && boundary != Boundary::Periodic).then_some(boundary)
     }
 
-    /// Puts right the flux through a face at which the gas meets no gas. `moves` is how fast the face
-    /// moves along its normal, and how much of the propellant burns there, per area.
+    /// Corrects the flux through a face with gas on one side only. `moves` is how fast the face moves along its normal,
+    /// and how much of the propellant burns there, per area.
     #[expect(clippy::too_many_arguments, reason = "what there is to a face")]
     fn pass_boundary(
         &self,
@@ -252,7 +252,7 @@ impl Block {
         }
     }
 
-    /// Counts what comes in through a face of the boundary.
+    /// Accumulates the inflow through a face of the boundary.
     fn count(
         &mut self,
         boundary: Boundary,
@@ -269,8 +269,8 @@ impl Block {
         }
     }
 
-    /// What a wall does to the gas before it: it pushes as the middle of HLLC's waves does if the
-    /// gas meets its mirror image. `outward` is 1 if the normal points into the wall.
+    /// The flux of a wall: its pressure is that between HLLC's waves if the gas meets its mirror image. `outward` is 1
+    /// if the normal points into the wall.
     fn wall_flux(&self, state: &Primitive, n: [f64; 3], speed: f64, outward: f64) -> Conserved {
         let along = state[1] * n[0] + state[2] * n[1] + state[3] * n[2];
         let towards = outward * (along - speed);
@@ -280,8 +280,7 @@ impl Block {
         [0.0, nx, ny, nz, pressure * speed]
     }
 
-    /// What a burning surface gives to the gas below it: the mass of what has burned, at the
-    /// pressure of the gas.
+    /// The flux of a burning surface into the gas below it: the mass of what has burned, at the pressure of the gas.
     fn burning_flux(&self, state: &Primitive, n: [f64; 3], [speed, burned]: [f64; 2]) -> Conserved {
         let propellant = self.problem.propellant();
         let pressure = state[4];
@@ -295,8 +294,8 @@ impl Block {
     }
 }
 
-/// A row of states from a place on, so many lanes of it. Cut to one length, its arrays are not looked at
-/// again for each lane.
+/// A row of states from a position on, with this many lanes. Its arrays are cut to one length, so that bounds are not
+/// checked again for each lane.
 #[inline(always)]
 fn row(rows: &Rows, first: usize, n: usize) -> [&[[f64; LANES]]; 5] {
     let [a, b, c, d, e] = rows;
@@ -309,7 +308,7 @@ fn cut(row: &[f64], first: usize, n: usize) -> &[[f64; LANES]] {
     &row[first..first + n * LANES].as_chunks().0[..n]
 }
 
-/// [`row`], to be written, from its beginning on.
+/// [`row`] for writing, from the beginning.
 #[inline(always)]
 fn row_mut(rows: &mut Rows, n: usize) -> [&mut [[f64; LANES]]; 5] {
     rows.each_mut().map(|row| &mut row[..n * LANES].as_chunks_mut().0[..n])
@@ -329,7 +328,7 @@ fn write(row: &mut [&mut [[f64; LANES]]; 5], at: usize, state: &State) {
     }
 }
 
-/// The conserved quantities of several cells, the last one again and again where there are fewer.
+/// The conserved quantities of several cells; the last one is repeated where there are fewer.
 #[inline(always)]
 pub(super) fn gather(cells: &[Conserved], at: usize, count: usize) -> State {
     let lane = |lane: usize| &cells[(at + lane).min(count - 1)];
@@ -337,7 +336,7 @@ pub(super) fn gather(cells: &[Conserved], at: usize, count: usize) -> State {
     each(|q| Lanes::new([a[q], b[q], c[q], d[q]]))
 }
 
-/// The state that the cell on the inner side of a face at the boundary has there.
+/// The state at a boundary face of the cell on its inner side.
 fn inner_state(
     states: &Rows,
     sides: [(usize, &Rows, usize); 2],
@@ -354,7 +353,7 @@ fn inner_state(
     state
 }
 
-/// Adds what passes through a row of faces to the rows of cells before and after it.
+/// Adds the fluxes through a row of faces to the rows of cells before and after it.
 fn add(changes: &mut Rows, rows: [Option<usize>; 2], fluxes: &Rows, areas: &[f64], count: usize) {
     for (changes, fluxes) in changes.iter_mut().zip(fluxes) {
         let passed = || fluxes[..count].iter().zip(&areas[..count]);

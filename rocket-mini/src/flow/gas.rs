@@ -1,8 +1,8 @@
 //! A perfect gas: its states, the flux between two of them, and the limiters.
 //!
-//! The flux is that of Toro, Spruce and Speares (Shock Waves 4, 1994; HLLC), with the wave speeds of
-//! Davis, through a face that may move. Everything here is a function of its arguments, with one
-//! order of operations: the two blocks at a face get the same bits.
+//! The flux is that of Toro, Spruce and Speares (Shock Waves 4, 1994; HLLC), with the wave speeds of Davis, through a
+//! face that may move. Everything here is a function of its arguments, with one order of operations: the two blocks at
+//! a face get the same bits.
 
 use serde::{Deserialize, Serialize};
 
@@ -42,8 +42,8 @@ impl Gas {
         (self.gamma * state[4] / state[0]).sqrt()
     }
 
-    /// What passes, per area and time, from `left` to `right` through a face with unit normal
-    /// `normal` that moves along it at `speed`.
+    /// The flux, per area and time, from `left` to `right` through a face with unit normal `normal`
+    /// that moves along it at `speed`.
     #[inline(always)]
     pub fn flux(
         &self,

@@ -3,15 +3,15 @@
 use super::block::Block;
 use super::lanes::{LANES, Lanes, load};
 
-/// The faces across y of a row of columns. They are bilinear between corners whose heights are the same
-/// share of that of the surface; area and normal come from the product of the diagonals.
+/// The faces across y of a row of columns. They are bilinear between corners at the same fraction of the height of the
+/// surface; area and normal come from the product of the diagonals.
 #[derive(Debug, Default)]
 pub(super) struct Tilt {
-    /// What the area has along x and z at the surface, and along y everywhere.
+    /// The components of the area along x and z at the surface, and along y everywhere.
     along_x: Vec<f64>,
     along_z: Vec<f64>,
     column: f64,
-    /// The volumes that burn, and that the surface moves by, per time.
+    /// The burned volume, and the volume swept by the surface, per time.
     burned: Vec<f64>,
     moved: Vec<f64>,
 }
@@ -24,7 +24,7 @@ impl Tilt {
         [share * x, Lanes::splat(self.column), share * z]
     }
 
-    /// The areas of faces at a share of the height, from column `i` on.
+    /// The areas of faces at a fraction of the height, from column `i` on.
     #[inline(always)]
     pub fn area(&self, share: f64, i: usize) -> Lanes {
         let [x, y, z] = self.vector(share, i);
@@ -46,8 +46,8 @@ impl Tilt {
         Lanes::splat(share) * moved * (Lanes::ONE / self.area(share, i))
     }
 
-    /// The normal of one face, how fast it moves along it, and the volume of propellant that burns
-    /// there, per area and time.
+    /// The normal of one face, its speed along the normal, and the volume of propellant that burns there, per area and
+    /// time.
     pub fn at(&self, share: f64, i: usize) -> ([f64; 3], [f64; 2]) {
         let [x, y, z] = [share * self.along_x[i], self.column, share * self.along_z[i]];
         let one = 1.0 / (x * x + y * y + z * z).sqrt();
@@ -98,8 +98,8 @@ impl Block {
         0.5 * (self.heights[a] + self.heights[b]) / self.extent.lengths[1] as f64
     }
 
-    /// Finds the faces across y of a row of columns. The lanes beyond its end have those of its last
-    /// column, as the cells that [`gather`](super::flux::gather) gives them are its last cell again.
+    /// Computes the faces across y of a row of columns. Lanes beyond its end repeat its last column, just as
+    /// [`gather`](super::flux::gather) repeats its last cell.
     pub(super) fn find_tilt(&self, k: usize, tilt: &mut Tilt) {
         let [dx, dz] = self.spacings();
         let nx = self.extent.lengths[0];

@@ -7,7 +7,7 @@ use super::block::Block;
 use super::problem::Boundary;
 
 impl Block {
-    /// Fills the ghost cells beyond the ends of the domain along an axis, if this block is there.
+    /// Fills the ghost cells beyond the ends of the domain along an axis, if this block is at an end.
     pub fn fill_boundary(&mut self, axis: usize) {
         if self.ghosts[axis] == 0 {
             return;
@@ -47,7 +47,7 @@ impl Block {
         }
     }
 
-    /// Makes copies of cells inside what lies beyond a boundary.
+    /// Turns copies of inner cells into the cells beyond a boundary.
     fn pass_beyond(&mut self, boundary: Boundary, axis: usize, copies: Range<usize>) {
         let gas = self.problem.gas();
         let copies = &mut self.cells[copies];
@@ -71,14 +71,13 @@ impl Block {
         self.ghosts[axis] > 0
     }
 
-    /// Whether the domain is joined with itself along an axis, so that ghost cells come from the
-    /// block at the other end.
+    /// Whether the domain is periodic along an axis, so that ghost cells come from the block at the other end.
     pub fn is_periodic(&self, axis: usize) -> bool {
         self.ghosts[axis] > 0 && self.problem.boundaries()[axis][0] == Boundary::Periodic
     }
 
-    /// Copies the cells that a neighbour needs beyond its end to `lent`, in place of what is there: those
-    /// at the beginning (side 0) or the end (side 1) of this block.
+    /// Copies the cells that a neighbour needs beyond its end to `lent`, replacing its contents: those at the beginning
+    /// (side 0) or the end (side 1) of this block.
     pub fn lend(&self, axis: usize, side: usize, lent: &mut Vec<f64>) {
         let n = self.extent.lengths[axis];
         let first = if side == 0 { GHOSTS } else { n };
@@ -93,11 +92,11 @@ impl Block {
         self.rows(axis, 0..GHOSTS).map(|row| 5 * row.len()).sum()
     }
 
-    /// Fills ghost cells before (side 0) or after (side 1) this block with what a neighbour lends.
+    /// Fills ghost cells before (side 0) or after (side 1) this block with a neighbour's cells.
     ///
     /// # Panics
     ///
-    /// When the neighbour's block has another number of cells there.
+    /// If the neighbour's block has another number of cells there.
     pub fn borrow(&mut self, axis: usize, side: usize, lent: &[f64]) {
         let first = if side == 0 { 0 } else { self.extent.lengths[axis] + GHOSTS };
         assert_eq!(lent.len(), self.lent_values(axis), "ghost cells of another size");
@@ -110,8 +109,8 @@ impl Block {
         }
     }
 
-    /// The cells at places along an axis, which count ghost cells, in rows of cells side by side. Across
-    /// z and y ghost cells across x are among them, across y those across z, too.
+    /// The cells at positions along an axis, which count ghost cells, in rows of adjacent cells. Across z and y this
+    /// includes ghost cells across x, across y also those across z.
     fn rows(
         &self,
         axis: usize,

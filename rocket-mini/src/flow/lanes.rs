@@ -1,7 +1,7 @@
 //! The gas in several cells at a time: states, HLLC's flux and limited slopes, without branches.
 //!
-//! [`Lanes`] are as many cells as the loops over rows take at a time. All that is done with them is done
-//! with each alone, so the bits of a cell do not depend on the cells beside it.
+//! [`Lanes`] are as many cells as the loops over rows process at a time. All operations treat each lane separately, so
+//! the bits of a cell do not depend on its neighbours in the lanes.
 
 use wide::{CmpGe, CmpGt, CmpLt, f64x4};
 
@@ -10,21 +10,21 @@ use super::gas::{Gas, Limiter};
 /// A value of several cells.
 pub(super) type Lanes = f64x4;
 
-/// How many cells.
+/// Number of cells.
 pub(super) const LANES: usize = 4;
 
 /// A state of several cells, or a flux: as [`Primitive`](super::Primitive) or
 /// [`Conserved`](super::Conserved).
 pub(super) type State = [Lanes; 5];
 
-/// The state of which a function gives each quantity. Written out: the library's `from_fn` may become
-/// calls, with states copied to and fro.
+/// The state whose quantities a function gives. Unrolled by hand: the library's `from_fn` may become calls that copy
+/// states.
 #[inline(always)]
 pub(super) fn each(quantity: impl Fn(usize) -> Lanes) -> State {
     [quantity(0), quantity(1), quantity(2), quantity(3), quantity(4)]
 }
 
-/// The values from a place on, which must have so many behind it.
+/// The values from a position on, which must be followed by enough others.
 #[inline(always)]
 pub(super) fn load(row: &[f64], at: usize) -> Lanes {
     // One by one: copies of slices become calls.
@@ -32,7 +32,7 @@ pub(super) fn load(row: &[f64], at: usize) -> Lanes {
     Lanes::new([row[0], row[1], row[2], row[3]])
 }
 
-/// Writes the values from a place on.
+/// Writes the values from a position on.
 #[inline(always)]
 pub(super) fn store(row: &mut [f64], at: usize, lanes: Lanes) {
     let row = &mut row[at..at + LANES];
@@ -41,10 +41,10 @@ pub(super) fn store(row: &mut [f64], at: usize, lanes: Lanes) {
 
 /// The direction of faces.
 pub(super) trait Normal: Copy {
-    /// What vectors have along it.
+    /// The component of vectors along it.
     fn along(self, vector: [Lanes; 3]) -> Lanes;
 
-    /// A vector so long along it.
+    /// A vector of this length along it.
     fn times(self, length: Lanes) -> [Lanes; 3];
 }
 
@@ -91,8 +91,8 @@ impl Gas {
         [density, u, v, w, Lanes::splat(self.gamma - 1.0) * (energy - kinetic)]
     }
 
-    /// What passes, per area and time, from `left` to `right` through faces that move along their normal
-    /// at `speed`: HLLC's flux. The branches are those of [`Gas::flux`], all of them computed.
+    /// The fluxes, per area and time, from `left` to `right` through faces that move along their normal at `speed`:
+    /// HLLC's. All branches of [`Gas::flux`] are computed.
     #[inline(always)]
     pub(super) fn fluxes<N: Normal>(
         &self,
@@ -143,7 +143,7 @@ impl Gas {
 }
 
 impl Limiter {
-    /// The slopes of cells between others: none if density or pressure would not be positive.
+    /// The slopes of cells between others: zero if density or pressure would not be positive.
     #[inline(always)]
     pub(super) fn slopes(self, before: &State, here: &State, after: &State) -> State {
         let slopes = each(|q| self.limited(here[q] - before[q], after[q] - here[q]));

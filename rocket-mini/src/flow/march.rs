@@ -5,18 +5,18 @@ use super::{Error, Settings};
 
 /// The blocks around a block.
 pub trait Neighbours {
-    /// Fills the ghost cells of `block` across x, then across z, those at the ends of the domain
-    /// included.
+    /// Fills the ghost cells of `block` across x, then across z, including those at the ends of the
+    /// domain.
     fn fill(&mut self, block: &mut Block);
 
-    /// The largest of the values that all blocks have.
+    /// The maximum over the values of all blocks.
     fn largest(&mut self, value: f64) -> f64;
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, serde::Serialize, serde::Deserialize)]
 pub struct Clock {
-    /// Steps made.
+    /// Number of steps.
     pub steps: usize,
     /// The time reached.
     pub time: f64,
@@ -26,7 +26,7 @@ pub struct Clock {
 ///
 /// # Errors
 ///
-/// [`Error::BlownUp`], for all blocks at once, if some cell holds what is no gas.
+/// [`Error::BlownUp`], for all blocks at once, if the state of some cell is not a gas.
 pub fn step(
     block: &mut Block,
     neighbours: &mut impl Neighbours,
@@ -52,7 +52,7 @@ pub fn step(
     Ok(())
 }
 
-/// The greatest rate at which waves cross a cell of any block, if all cells hold gas.
+/// The greatest rate at which waves cross a cell of any block, if the states of all cells are gas.
 fn fastest(block: &Block, neighbours: &mut impl Neighbours, clock: &Clock) -> Result<f64, Error> {
     let fastest = neighbours.largest(block.fastest());
     if fastest.is_finite() {

@@ -1,7 +1,7 @@
 //! Compressible flow: Euler's equations by finite volumes, with a block of columns for each rank.
 //!
-//! Fluxes are HLLC's between linear profiles (MUSCL) that a limiter keeps from overshooting, steps
-//! those of Heun. One side of the domain may be a propellant that burns at a rate given by the
+//! Fluxes are HLLC's between linear profiles (MUSCL) that a limiter keeps from overshooting; time
+//! steps are Heun's. One side of the domain may be a propellant that burns at a rate given by the
 //! pressure and recedes; then the grid grows with it (ALE).
 //!
 //! The bits of every cell are the same for any number of blocks: both blocks at a face compute its
@@ -9,18 +9,18 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `problem` | domains, boundaries, first states, exact solutions |
+//! | `problem` | domains, boundaries, initial states, exact solutions |
 //! | `gas` | states, HLLC, limiters |
 //! | `riemann` | the exact Riemann solver |
 //! | `block` | cells, the moving surface, a stage of a step |
-//! | `geometry` | where cells lie, and their faces |
+//! | `geometry` | positions of cells, and their faces |
 //! | `ghosts` | ghost cells |
 //! | `lanes` | the gas in several cells at a time |
-//! | `flux` | what passes through faces |
+//! | `flux` | fluxes through faces |
 //! | `march` | a step |
-//! | `decomposition` | who has which cells |
+//! | `decomposition` | the distribution of cells over ranks |
 //! | `parallel` | the run on ranks |
-//! | `outcome` | what a run gives, and whether it is right |
+//! | `outcome` | the result of a run, and its verification |
 
 mod block;
 mod decomposition;
@@ -46,7 +46,7 @@ pub use parallel::{Ranks, Run, solve, solve_alone};
 pub use problem::{Boundary, Problem, Propellant};
 pub use riemann::Riemann;
 
-/// Ghost cells on each side of a block: as many as a face's two profiles look at.
+/// Ghost cells on each side of a block: as many as a face's two profiles need.
 pub const GHOSTS: usize = 2;
 
 /// What to solve, and how.
@@ -58,21 +58,21 @@ pub struct Settings {
     pub cells: [usize; 3],
     /// The time at which to stop.
     pub end_time: f64,
-    /// The Courant number: cells that the fastest wave crosses in a step, summed over the axes.
-    /// Above 1 the scheme is not stable.
+    /// The Courant number: how many cells the fastest wave crosses in a step, summed over the axes.
+    /// The scheme is not stable above 1.
     pub cfl: f64,
     /// The limiter of the profiles.
     pub limiter: Limiter,
-    /// How many times as long as the first block the last one is, along x.
+    /// The length of the last block relative to the first one, along x.
     pub unevenness: f64,
-    /// Steps after which ranks offer themselves to be moved; never with 0.
+    /// Steps after which ranks offer themselves to be moved; 0: never.
     pub migrate_every: usize,
 }
 
 /// Why a problem cannot be solved.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// There are not enough columns for a block for each rank.
+    /// There are fewer columns than a block for each rank needs.
     #[error(
         "{ranks} ranks cannot each have a block of {} x {} x {} cells: blocks are cut across x and \
          z, and each needs {GHOSTS} cells at least", .cells[0], .cells[1], .cells[2]
@@ -83,13 +83,13 @@ pub enum Error {
         /// The cells of the domain.
         cells: [usize; 3],
     },
-    /// A cell holds what is no gas.
+    /// The state of a cell is not a gas.
     #[error(
         "the flow blew up after step {step}, at time {time}: a density or pressure is not positive; \
          try a smaller --cfl (above 1 the scheme is not stable)"
     )]
     BlownUp {
-        /// Steps made.
+        /// Number of steps.
         step: usize,
         /// The time reached.
         time: f64,

@@ -1,30 +1,29 @@
-//! What a run gives, and whether it is right.
+//! The result of a run, and its verification.
 
 use super::block::Block;
 use super::march::Clock;
 use super::problem::Problem;
 use super::{Conserved, Limiter, Settings};
 
-/// What blocks have, summed over all of them. Sums of numbers differ in their last bits with the
-/// blocks; the checksum does not.
+/// Sums over all blocks. Floating-point sums depend on the blocks in their last bits; the checksum does not.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sums {
     /// Mass, momenta, energy.
     pub totals: Conserved,
-    /// What has come in through the boundary.
+    /// What has entered through the boundary.
     pub gained: Conserved,
     /// The volume.
     pub volume: f64,
     /// The integral of the pressure.
     pub pressure: f64,
-    /// The integral of the distance of the density from the exact one, where that is known.
+    /// The integral of the density's difference from the exact one, where that is known.
     pub error: f64,
     /// The checksum of all cells and of the surface.
     pub checksum: u64,
 }
 
 impl Sums {
-    /// Those of one block.
+    /// The sums of one block.
     pub fn of(settings: &Settings, block: &Block, time: f64) -> Self {
         let (totals, volume) = block.totals();
         let mut sums = Self {
@@ -45,7 +44,7 @@ impl Sums {
         sums
     }
 
-    /// The numbers in one row, for a sum over ranks; without the checksum.
+    /// The numbers as a row, for a sum over ranks; without the checksum.
     pub fn to_row(self) -> [f64; 13] {
         let mut row = [0.0; 13];
         row[..5].copy_from_slice(&self.totals);
@@ -62,23 +61,22 @@ impl Sums {
     }
 }
 
-/// What a run computed.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
-    /// Steps made, and the time reached.
+    /// Number of steps, and the time reached.
     pub clock: Clock,
-    /// The sums when the run began.
+    /// The sums at the beginning.
     pub first: Sums,
-    /// The sums at its end.
+    /// The sums at the end.
     pub last: Sums,
 }
 
-/// By how much the balances of mass and energy may be off, relative to what there is: 1e4 roundings.
+/// The tolerance for the balances of mass and energy, relative to the total: 1e4 roundings.
 const ROUND_OFF: f64 = 2e-12;
 
 impl Outcome {
-    /// Mass and energy at the end that were neither there at the beginning nor came in, relative to
-    /// what there is.
+    /// Mass and energy at the end that were neither present at the beginning nor entered, relative to the total.
     pub fn imbalance(&self) -> [f64; 2] {
         [0, 4].map(|q| {
             let (first, last) = (self.first.totals[q], self.last.totals[q]);
@@ -86,7 +84,7 @@ impl Outcome {
         })
     }
 
-    /// The mean distance of the density from the exact one, where that is known.
+    /// The mean difference of the density from the exact one, where that is known.
     pub fn error(&self, problem: Problem) -> Option<f64> {
         let known = problem.exact([0.5; 3], self.clock.time).is_some();
         known.then(|| self.last.error / self.last.volume)
@@ -97,8 +95,8 @@ impl Outcome {
         self.last.pressure / self.last.volume
     }
 
-    /// Checks the run against the same on one block, against what must be conserved, and against
-    /// what is known of the solution.
+    /// Verifies the run against one on a single block, against what must be conserved, and against known properties of
+    /// the solution.
     ///
     /// # Errors
     ///
@@ -141,8 +139,8 @@ impl Outcome {
     }
 }
 
-/// The pressure at a time in a closed chamber of gas at rest whose upper side burns: the gas that is
-/// given off brings its enthalpy, and the pressure works on the surface that recedes.
+/// The pressure at a time in a closed chamber of gas at rest whose upper side burns: the released gas brings its
+/// enthalpy, and the pressure does work on the receding surface.
 pub fn closed_chamber_pressure(problem: Problem, time: f64) -> f64 {
     let gamma = problem.gas().gamma;
     let propellant = problem.propellant();
@@ -170,7 +168,7 @@ pub fn closed_chamber_pressure(problem: Problem, time: f64) -> f64 {
     (gamma - 1.0) * state[0] / state[1]
 }
 
-/// Why a run is not right.
+/// Why a result is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Wrong {
     /// The number of steps.
@@ -202,7 +200,7 @@ pub enum Wrong {
     Error {
         /// The mean distance.
         found: f64,
-        /// What is allowed for so many cells.
+        /// What is allowed for this many cells.
         bound: f64,
     },
     /// The pressure in a closed chamber.

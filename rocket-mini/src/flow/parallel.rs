@@ -13,10 +13,10 @@ use super::march::{Alone, Clock, Neighbours, step};
 use super::outcome::{Outcome, Sums};
 use super::{Error, Settings};
 
-/// What a run took, beside its outcome.
+/// A run: its outcome and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// What was computed.
+    /// The outcome.
     pub outcome: Outcome,
     /// The blocks.
     pub blocks: Blocks,
@@ -24,7 +24,7 @@ pub struct Run {
     pub seconds: f64,
 }
 
-/// How far a rank is: all it needs to begin again elsewhere.
+/// The progress of a rank: all it needs to continue elsewhere.
 #[derive(Debug, Serialize, Deserialize)]
 struct State {
     block: Block,
@@ -87,7 +87,7 @@ pub fn solve_alone(settings: &Settings) -> Result<Outcome, Error> {
     Ok(Outcome { clock, first, last: Sums::of(settings, &block, clock.time) })
 }
 
-/// Sums what all ranks have.
+/// Sums over all ranks.
 pub(crate) fn sum(world: &SimpleCommunicator, sums: Sums) -> Sums {
     let mut row = [0.0; 13];
     world.all_reduce_into(&sums.to_row()[..], &mut row[..], SystemOperation::sum());
@@ -100,7 +100,8 @@ pub(crate) fn sum(world: &SimpleCommunicator, sums: Sums) -> Sums {
 pub struct Ranks<'a> {
     world: &'a SimpleCommunicator,
     blocks: &'a Blocks,
-    /// Cells for and of the neighbours along an axis, kept so that each exchange finds them.
+    /// Buffers for the cells sent to and received from the neighbours along an axis, reused by each
+    /// exchange.
     outgoing: [Vec<f64>; 2],
     incoming: [Vec<f64>; 2],
 }
@@ -112,7 +113,7 @@ impl<'a> Ranks<'a> {
         Self { world, blocks, outgoing, incoming }
     }
 
-    /// Gives both neighbours along an axis the cells at the ends of `block`, and takes theirs.
+    /// Exchanges the cells at the ends of `block` with both neighbours along an axis.
     fn exchange(&mut self, block: &mut Block, axis: usize) {
         let rank = self.world.rank() as usize;
         let beside = self.blocks.neighbours(rank, axis, block.is_periodic(axis));

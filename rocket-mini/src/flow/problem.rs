@@ -1,22 +1,23 @@
-//! What flows: the domain, the boundaries, the first state, and the exact solution if there is one.
+//! Defines the problems: the domain, the boundaries, the initial state, and the exact solution if
+//! there is one.
 
 use serde::{Deserialize, Serialize};
 
 use super::gas::{Gas, Primitive};
 use super::riemann::Riemann;
 
-/// What lies behind a side of the domain.
+/// What lies beyond a side of the domain.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Boundary {
     /// The other end of the domain.
     Periodic,
     /// A wall along which the gas slips.
     Wall,
-    /// Gas as it is inside.
+    /// Gas in the same state as inside.
     Open,
-    /// Gas at this pressure, if what leaves is slower than sound.
+    /// Gas at this pressure, if the outflow is subsonic.
     Outlet(f64),
-    /// A propellant that burns; it recedes and gives off gas.
+    /// A burning propellant; it recedes and releases gas.
     Burning,
 }
 
@@ -28,9 +29,9 @@ pub struct Propellant {
     pub coefficient: f64,
     /// The exponent of the pressure.
     pub exponent: f64,
-    /// The mass of a volume of it.
+    /// Its mass per volume.
     pub density: f64,
-    /// The temperature of the gas that it gives off.
+    /// The temperature of the released gas.
     pub temperature: f64,
 }
 
@@ -94,7 +95,7 @@ impl Problem {
         Propellant { coefficient: 0.02, exponent: 0.5, density: 10.0, temperature: 1.0 }
     }
 
-    /// When to look at the result if nothing else is asked for.
+    /// The default end time.
     pub fn end_time(self) -> f64 {
         match self {
             Self::Sod => 0.2,
@@ -106,7 +107,7 @@ impl Problem {
         }
     }
 
-    /// Cells along each axis if `size` of them lie along the longest.
+    /// Cells along each axis if there are `size` along the longest.
     pub fn cells(self, size: usize) -> [usize; 3] {
         match self {
             Self::Sod | Self::Lax => [size, 1, 1],
@@ -118,7 +119,7 @@ impl Problem {
         }
     }
 
-    /// The state at a place at time zero.
+    /// The initial state at a point.
     pub fn first(self, [x, y, z]: [f64; 3]) -> Primitive {
         match self {
             Self::Sod | Self::Lax => {
@@ -136,7 +137,7 @@ impl Problem {
         }
     }
 
-    /// The state at a place at a time, where there is a formula for it.
+    /// The state at a point and a time, where there is a formula for it.
     pub fn exact(self, [x, y, _]: [f64; 3], time: f64) -> Option<Primitive> {
         match self {
             Self::Sod | Self::Lax => {
@@ -163,7 +164,7 @@ impl Problem {
     }
 }
 
-/// The vortex, at a place from its centre.
+/// The vortex, at a position relative to its centre.
 fn vortex([x, y]: [f64; 2], gas: Gas) -> Primitive {
     const STRENGTH: f64 = 5.0;
     let g = gas.gamma;

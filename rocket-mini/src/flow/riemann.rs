@@ -10,7 +10,7 @@ use super::gas::Gas;
 /// A state of one-dimensional flow: density, velocity, pressure.
 pub type State = [f64; 3];
 
-/// Two states that meet at the origin at time zero, and what lies between their waves.
+/// Two states that meet at the origin at time zero, and the state between their waves.
 #[derive(Clone, Copy, Debug)]
 pub struct Riemann {
     gas: Gas,
@@ -58,7 +58,7 @@ impl Riemann {
         self.velocity
     }
 
-    /// The state where position divided by time is `speed`.
+    /// The state on the ray with position / time = `speed`.
     pub fn at(&self, speed: f64) -> State {
         if speed <= self.velocity {
             self.beside(self.left, speed, 1.0)
@@ -67,8 +67,8 @@ impl Riemann {
         }
     }
 
-    /// The state on the side of the contact where `side` is; `sign` is 1 for the left one. Seen in a
-    /// mirror the right side is a left one.
+    /// The state on the side of the contact with state `side`; `sign` is 1 for the left one. Mirrored, the right side
+    /// is a left one.
     fn beside(&self, side: State, speed: f64, sign: f64) -> State {
         let [density, velocity, pressure] = side;
         let g = self.gas.gamma;
@@ -98,8 +98,8 @@ impl Riemann {
     }
 }
 
-/// By how much the velocity changes across the wave that brings a state to a pressure, and the
-/// derivative of that by the pressure.
+/// The change of velocity across the wave that brings a state to a pressure, and its derivative
+/// with respect to the pressure.
 fn across_wave(gas: Gas, [density, _, pressure]: State, to: f64) -> (f64, f64) {
     let g = gas.gamma;
     if to > pressure {

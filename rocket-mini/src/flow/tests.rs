@@ -72,7 +72,7 @@ fn a_closed_chamber_fills_as_thermodynamics_says_and_grows_by_what_burns() {
     assert!(outcome.mean_pressure() > 1.5, "{}", outcome.mean_pressure());
 }
 
-/// A wave of the surface that moves through gas in uniform flow changes nothing of it.
+/// A wave of the surface that moves through uniform flow does not change the flow.
 #[test]
 fn a_moving_grid_leaves_a_uniform_flow_as_it_is() {
     let problem = Problem::Vortex;
@@ -110,8 +110,8 @@ fn a_moving_grid_leaves_a_uniform_flow_as_it_is() {
     });
 }
 
-/// The length of a step follows from the fastest wave of all blocks, so it must not depend on how the
-/// domain is cut: also where the cells of a block along x do not fill the last lanes.
+/// The length of a step follows from the fastest wave of all blocks, so it must not depend on how the domain is cut,
+/// even if the cells of a block along x do not fill the last lanes.
 #[test]
 fn the_fastest_wave_is_the_same_however_the_domain_is_cut() {
     let (problem, cells) = (Problem::Chamber, [28, 4, 6]);

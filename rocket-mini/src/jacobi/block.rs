@@ -9,14 +9,14 @@ use super::{Costly, Error, Extent, Face, Problem};
 
 /// The cells of a block with one layer of ghost cells on each side.
 ///
-/// Ghost cells at the boundary of the domain hold boundary values and never
-/// change; the others are copies of a neighbour's cells. How cells and ghost
-/// cells reach their messages follows from where they lie in memory:
+/// Ghost cells at the boundary of the domain hold boundary values and never change; the others are
+/// copies of a neighbour's cells. How cells are moved to and from messages depends on their layout
+/// in memory:
 ///
 /// - across z they are planes, sent and received in place;
 /// - across y they are rows, packed and unpacked around the exchange;
-/// - across x each lies in another cache line. The sweep passes by all of them
-///   anyway, so it stores the ghost cells and collects the cells on its way.
+/// - across x each lies in another cache line. The sweep touches all of them anyway, so it stores
+///   the ghost cells and collects the outgoing cells on its way.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct Block {
     problem: Problem,
@@ -35,7 +35,7 @@ pub(super) struct Block {
 struct Buffers {
     /// The neighbour's cells, for the ghost cells.
     incoming: Vec<f64>,
-    /// The cells on the face.
+    /// The block's cells on the face.
     outgoing: Vec<f64>,
 }
 
@@ -45,18 +45,18 @@ pub(super) struct FaceCells<'a> {
     pub outgoing: &'a [f64],
 }
 
-/// The two grids lie this far from a whole number of pages apart, in cells:
-/// at equal offsets in their pages, each store would hold up the loads after it.
+/// The offset of the two grids from a multiple of the page size, in cells: at equal offsets in
+/// their pages, each store would delay the following loads.
 const STAGGER: usize = 64;
 const PAGE: usize = 4096 / size_of::<f64>();
 
 impl Block {
-    /// The block at its first iterate: zero inside, the boundary values around.
-    /// `is_shared` says across which faces there is a neighbour.
+    /// The block at its first iterate: zero inside, boundary values around. `is_shared` tells which
+    /// faces have a neighbour.
     ///
     /// # Errors
     ///
-    /// [`Error::OutOfMemory`] when the grids cannot be allocated.
+    /// [`Error::OutOfMemory`] if the grids cannot be allocated.
     pub fn new(
         problem: Problem,
         extent: Extent,
@@ -86,10 +86,9 @@ impl Block {
         Ok(Self { problem, extent, cells, distance, second_is_current: false, sides })
     }
 
-    /// Makes the next iterate the current one. With `change` given, adds by
-    /// how much each cell changed.
+    /// Makes the next iterate the current one. If `change` is given, adds each cell's change to it.
     ///
-    /// A costly cell is computed again and again with the same result.
+    /// A costly cell is computed repeatedly with the same result.
     pub fn sweep(&mut self, costly: Option<Costly>, mut change: Option<&mut Change>) {
         let size = self.problem.size;
         let Extent { start: [_, _, first_z], lengths: [nx, ny, nz] } = self.extent;
@@ -133,7 +132,7 @@ impl Block {
         self.second_is_current = !self.second_is_current;
     }
 
-    /// Gets the messages to the neighbours ready.
+    /// Prepares the messages to the neighbours.
     pub fn pack(&mut self) {
         let [_, ny, _] = self.extent.lengths;
         let layers = [self.y_layer(1), self.y_layer(ny)];
@@ -147,9 +146,9 @@ impl Block {
         }
     }
 
-    /// What is to be exchanged across each face, in the order of [`Face::ALL`];
-    /// nothing across x and y where there is no neighbour. The planes across z
-    /// have the ghost cells at their edges with them, which nobody reads.
+    /// The data to exchange across each face, in the order of [`Face::ALL`]; none across x and y
+    /// where there is no neighbour. The planes across z include the ghost cells at their edges,
+    /// which are never read.
     pub fn faces(&mut self) -> [FaceCells<'_>; 6] {
         let (_, along_z) = self.strides();
         let end = self.index([0, 0, self.extent.lengths[2] + 1]);
@@ -171,7 +170,7 @@ impl Block {
         [west, east, south, north, below, above]
     }
 
-    /// What is to be exchanged across one face.
+    /// The data to exchange across one face.
     pub fn face(&mut self, face: Face) -> FaceCells<'_> {
         let [west, east, south, north, below, above] = self.faces();
         match face {
@@ -184,7 +183,7 @@ impl Block {
         }
     }
 
-    /// Takes in the messages of the neighbours.
+    /// Stores the messages of the neighbours.
     pub fn unpack(&mut self) {
         let [_, ny, _] = self.extent.lengths;
         let layers = [self.y_layer(0), self.y_layer(ny + 1)];
@@ -198,8 +197,7 @@ impl Block {
         }
     }
 
-    /// Calls `visit` with the number of each cell in the domain, its place,
-    /// and its value.
+    /// Calls `visit` with the number of each cell in the domain, its position, and its value.
     pub fn for_each_cell(&self, mut visit: impl FnMut(u64, [usize; 3], f64)) {
         let [nx, ny, nz] = self.extent.lengths;
         let size = self.problem.size;

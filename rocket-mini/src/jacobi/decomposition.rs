@@ -67,24 +67,24 @@ impl Extent {
     }
 }
 
-/// A cut across x costs as much as one across y or z and so much more: its faces are gathered cell
-/// by cell, and it makes the rows short that are computed as vectors. On 2 PEs, 32 blocks of a cube
-/// of 96 cells took 1.6 times the time of 2 when cut 2 x 4 x 4, and 1.45 times when cut 1 x 4 x 8.
+/// The cost of a cut across x relative to one across y or z: its faces are gathered cell by cell,
+/// and it shortens the rows that are computed as vectors. On 2 PEs, 32 blocks of a cube of 96 cells
+/// took 1.6 times the time of 2 when cut 2 x 4 x 4, and 1.45 times when cut 1 x 4 x 8.
 const X_CUT: usize = 4;
 
-/// Along how many axes the cube is cut.
+/// The number of axes along which the cube is cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cut {
-    /// Along z alone: a block has two neighbours.
+    /// Along z only: a block has two neighbours.
     Slabs,
     /// Along all axes, where that makes the cut surface smaller.
     Blocks,
 }
 
-/// The ranks as a grid of blocks over a cube of `size` cells a side.
+/// The ranks as a grid of blocks over a cube with `size` cells per side.
 ///
-/// Of all grids with one block for each rank it is the one with the smallest
-/// cut surface, where a cut across x counts for several.
+/// Of all grids with one block per rank it is the one with the smallest cut surface, where a cut
+/// across x counts several times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProcessGrid {
     shape: [usize; 3],
@@ -92,17 +92,16 @@ pub struct ProcessGrid {
 }
 
 impl ProcessGrid {
-    /// The grid for `ranks` blocks of a cube of `size` cells a side.
+    /// The grid for `ranks` blocks of a cube with `size` cells per side.
     ///
     /// # Errors
     ///
-    /// [`Error::TooManyRanks`] when some block would have no cells whatever
-    /// the grid.
+    /// [`Error::TooManyRanks`] if some block would have no cells whatever the grid.
     pub fn new(ranks: usize, size: usize) -> Result<Self, Error> {
         Self::cut(ranks, size, Cut::Blocks)
     }
 
-    /// The grid for `ranks` blocks that are cut as `cut` says.
+    /// The grid for `ranks` blocks, cut according to `cut`.
     ///
     /// # Errors
     ///
@@ -121,7 +120,7 @@ impl ProcessGrid {
             .ok_or(Error::TooManyRanks { ranks, size })
     }
 
-    /// How many blocks there are.
+    /// Number of blocks.
     pub fn blocks(&self) -> usize {
         self.shape.iter().product()
     }
@@ -131,8 +130,8 @@ impl ProcessGrid {
         self.shape
     }
 
-    /// The cells of a rank's block. Along an axis that does not divide, the
-    /// first blocks have one cell more than the last ones.
+    /// The cells of a rank's block. Along an axis that does not divide evenly, the first blocks
+    /// have one cell more than the last ones.
     pub fn extent(&self, rank: usize) -> Extent {
         let coordinates = self.coordinates(rank);
         let part = |axis: usize| {
@@ -167,7 +166,7 @@ impl ProcessGrid {
     }
 }
 
-/// Every way to write `product` as three factors that do not decrease.
+/// Every way to write `product` as three non-decreasing factors.
 fn ordered_factors(product: usize) -> impl Iterator<Item = [usize; 3]> {
     divisors_to_root(product, 1, 3).flat_map(move |first| {
         let rest = product / first;

@@ -1,11 +1,10 @@
-//! Many chunks in each rank, run by an event loop: what a programmer writes who has no
-//! coroutines.
+//! Many chunks in each rank, run by an event loop: the code of a programmer who has no coroutines.
 //!
-//! A chunk is a block that waits for the faces of its neighbours and counts those that
-//! are missing; when the last has come it is computed, and its own faces are handed on:
-//! to a chunk of the same rank by a copy, to others by a message whose tag names chunk
-//! and face. A neighbour may be one iteration ahead, never two, as it needs this chunk's
-//! faces for the next; so for each face there is room for one that comes early.
+//! A chunk is a block that waits for the faces of its neighbours and counts the missing ones; when
+//! the last one has arrived, the chunk is computed, and its own faces are passed on: to a chunk of
+//! the same rank by a copy, to others by a message whose tag contains chunk and face. A neighbour
+//! may be one iteration ahead, never two, as it needs this chunk's faces for the next; so for each
+//! face there is room for one that arrives early.
 
 use std::collections::VecDeque;
 use std::ops::Range;
@@ -20,12 +19,12 @@ use super::kernel::Change;
 use super::state::{State, residual};
 use super::{Error, Face, ProcessGrid, Run, Settings, Uneven};
 
-/// Solves a problem in `chunks` blocks on all ranks of `world`, of which each runs about
-/// as many chunks; otherwise as [`solve`](super::solve). A rank is moved with all its chunks.
+/// Solves a problem in `chunks` blocks on all ranks of `world`, each of which runs about equally
+/// many; otherwise like [`solve`](super::solve). A rank is moved with all its chunks.
 ///
 /// # Errors
 ///
-/// As [`solve`](super::solve), for so many blocks.
+/// Those of [`solve`](super::solve), for this many blocks.
 pub fn solve_by_events(
     world: &SimpleCommunicator,
     settings: &Settings,
@@ -75,7 +74,7 @@ fn range(rank: usize, ranks: usize, chunks: usize) -> Range<usize> {
     rank * chunks / ranks..(rank + 1) * chunks / ranks
 }
 
-/// The next iteration after which all chunks of a rank stand still.
+/// The next iteration after which all chunks of a rank stop.
 fn next_stop(settings: &Settings, iterations: usize) -> usize {
     (iterations + 1..settings.max_iterations)
         .find(|next| {
@@ -92,7 +91,7 @@ struct Chunk {
     iterations: usize,
     /// The chunks beyond its faces, in the order of [`Face::ALL`].
     neighbours: [Option<usize>; 6],
-    /// The faces that have come for the next iteration, or never come.
+    /// The faces that have arrived for the next iteration, or never arrive.
     came: [bool; 6],
     /// Faces for the iteration after that.
     early: [Option<Vec<f64>>; 6],
@@ -111,7 +110,7 @@ impl Chunk {
         self.came == [true; 6]
     }
 
-    /// Takes a face in; whether it was the last that was missing.
+    /// Stores a face; returns whether it was the last missing one.
     fn take(&mut self, face: Face, fill: impl FnOnce(&mut [f64])) -> bool {
         let at = face as usize;
         let is_early = std::mem::replace(&mut self.came[at], true);
@@ -125,7 +124,7 @@ impl Chunk {
         !is_early && self.is_ready()
     }
 
-    /// Waits for the faces of the iteration after this one, of which some may be there.
+    /// Waits for the faces of the next iteration, some of which may have arrived.
     fn begin_next(&mut self) {
         self.iterations += 1;
         for face in Face::ALL {
@@ -139,7 +138,7 @@ impl Chunk {
     }
 }
 
-/// A rank's chunks: all it needs to begin again elsewhere.
+/// A rank's chunks: all it needs to continue elsewhere.
 #[derive(Debug, Serialize, Deserialize)]
 struct Chunks {
     /// The number of the first among those of all ranks.
@@ -162,7 +161,7 @@ struct Loop<'a> {
     settings: &'a Settings,
     uneven: Option<Uneven>,
     until: usize,
-    /// The chunks of all ranks.
+    /// Number of chunks of all ranks.
     all: usize,
     /// Chunks that have all their faces.
     ready: VecDeque<usize>,
@@ -204,7 +203,7 @@ impl Loop<'_> {
         change
     }
 
-    /// Gives the neighbours of a chunk its faces.
+    /// Passes a chunk's faces to its neighbours.
     fn hand_on(&mut self, own: &mut Chunks, number: usize) {
         own.chunks[number].block.pack();
         for face in Face::ALL {
@@ -240,7 +239,7 @@ impl Loop<'_> {
         }
     }
 
-    /// Has a chunk computed in its turn, unless it stands still for now.
+    /// Queues a chunk for computation, unless it stops here.
     fn begin(&mut self, chunk: &Chunk, number: usize) {
         if chunk.iterations < self.until {
             self.ready.push_back(number);
@@ -248,7 +247,7 @@ impl Loop<'_> {
     }
 }
 
-/// The tag of a message: the chunk that it is for, and its face.
+/// The tag of a message: its destination chunk, and its face.
 fn tag(chunk: usize, face: Face) -> Tag {
     (6 * chunk + face as usize) as Tag
 }

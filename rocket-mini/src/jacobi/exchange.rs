@@ -9,8 +9,8 @@ use mpi::traits::*;
 use super::Face;
 use super::block::{Block, FaceCells};
 
-/// Fills the ghost cells of `block` from its neighbours, who must all call this
-/// too. There is a neighbour, or none, for each of [`Face::ALL`].
+/// Fills the ghost cells of `block` from its neighbours, which must all call this, too. There is a
+/// neighbour, or none, for each of [`Face::ALL`].
 pub(super) fn exchange(
     world: &SimpleCommunicator,
     neighbours: &[Option<i32>; 6],
@@ -50,10 +50,10 @@ pub(super) async fn exchange_async(
         let FaceCells { incoming, outgoing } = cells;
         receives.push(async move {
             let from = world.process_at_rank(neighbour);
-            from.receive_into_async(incoming, Some(tag(face.opposite()))).await;
+            from.receive_into_with_tag_async(incoming, tag(face.opposite())).await;
         });
         sends.push(async move {
-            world.process_at_rank(neighbour).send_async(outgoing, tag(face)).await;
+            world.process_at_rank(neighbour).send_with_tag_async(outgoing, tag(face)).await;
         });
     }
     join(join_all(receives), join_all(sends)).await;

@@ -5,7 +5,7 @@
 
 /// The rows of neighbours of a row of cells, and the row itself.
 pub(super) struct Stencil<'a> {
-    /// The row with one cell more at either end.
+    /// The row with one more cell at either end.
     pub centre: &'a [f64],
     /// The row at y - 1.
     pub south: &'a [f64],
@@ -23,7 +23,7 @@ impl Stencil<'_> {
     ///
     /// # Panics
     ///
-    /// When a row of neighbours is too short for `new`.
+    /// If a row of neighbours is too short for `new`.
     #[inline(always)]
     pub fn relax(&self, new: &mut [f64]) {
         // Slices of one length leave no bounds checks in the loop.
@@ -40,10 +40,10 @@ impl Stencil<'_> {
 
 const LANES: usize = 8;
 
-/// By how much cells changed in an iteration.
+/// The changes of cells in an iteration.
 ///
-/// The largest change is the same in whatever order cells are added; the sum
-/// of squares depends on the order in its last bits.
+/// The largest change does not depend on the order of the cells; the sum of squares does in its
+/// last bits.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Change {
     largest: [f64; LANES],
@@ -55,7 +55,7 @@ impl Change {
     ///
     /// # Panics
     ///
-    /// When the rows differ in length.
+    /// If the rows differ in length.
     #[inline]
     pub fn add_row(&mut self, old: &[f64], new: &[f64]) {
         assert_eq!(old.len(), new.len());

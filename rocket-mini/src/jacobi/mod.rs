@@ -5,10 +5,9 @@
 //! becomes the mean of its six neighbours; before it, ranks exchange the cells
 //! on the faces of their blocks.
 //!
-//! The bits of every cell are the same for every number of ranks: the
-//! arithmetic of a cell has one order, and the residual that ends the run is a
-//! maximum, which has none. So a parallel run is checked against the
-//! sequential one for equality, not for likeness.
+//! The bits of every cell are the same for every number of ranks: the arithmetic of a cell has a
+//! fixed order, and the residual that ends the run is a maximum, which does not depend on the
+//! order. So a parallel run is checked for equality with the sequential one, not for similarity.
 //!
 //! The same blocks are computed in three styles: by blocking ranks ([`solve`]), by
 //! async ranks ([`solve_async`]), and by an event loop over many chunks in each rank,
@@ -41,25 +40,25 @@ pub struct Settings {
     pub problem: Problem,
     /// How the grid is cut into blocks.
     pub cut: Cut,
-    /// Iterations after which to stop at the latest.
+    /// The greatest number of iterations.
     pub max_iterations: usize,
-    /// The run has converged when the residual is below this; never with 0.
+    /// The run has converged when the residual is below this; 0: never.
     pub tolerance: f64,
-    /// Iterations from one look at the residual to the next, at least 1. The
-    /// residual of the last iteration is looked at in any case.
+    /// Iterations between checks of the residual, at least 1. The residual of the last iteration is
+    /// checked in any case.
     pub check_every: usize,
-    /// Iterations after which ranks offer themselves to be moved; never with 0.
+    /// Iterations after which ranks offer themselves to be moved; 0: never.
     pub migrate_every: usize,
 }
 
 impl Settings {
-    /// Whether the residual of an iteration, counted from 1, is looked at.
+    /// Whether the residual is checked in an iteration, counted from 1.
     pub fn is_check(&self, iteration: usize) -> bool {
         iteration.is_multiple_of(self.check_every) || iteration == self.max_iterations
     }
 }
 
-/// What a parallel run took, beside its solution.
+/// A parallel run: its solution and its times.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// The solution.
@@ -68,14 +67,14 @@ pub struct Run {
     pub grid: ProcessGrid,
     /// Seconds for all iterations, from when all ranks were ready.
     pub seconds: f64,
-    /// For each rank the seconds it computed, without the exchange of faces.
+    /// For each rank, the seconds that it computed, without the exchange of faces.
     pub compute_seconds: Vec<f64>,
 }
 
-/// Why a problem cannot be solved on the ranks there are.
+/// Why a problem cannot be solved on these ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// There are not enough cells for a block for each rank.
+    /// There are fewer cells than a block for each rank needs.
     #[error(
         "{ranks} ranks cannot each have a block of a grid of {size} cells a side; \
          the number of ranks must be a product of three numbers up to {size}"
@@ -83,15 +82,15 @@ pub enum Error {
     TooManyRanks {
         /// The ranks.
         ranks: usize,
-        /// Cells a side of the domain.
+        /// Cells per side of the domain.
         size: usize,
     },
-    /// There are not enough planes for a slab for each rank.
+    /// There are fewer planes than ranks.
     #[error("{ranks} ranks cannot each have a slab of a grid of {size} cells a side")]
     TooManySlabs {
         /// The ranks.
         ranks: usize,
-        /// Cells a side of the domain.
+        /// Cells per side of the domain.
         size: usize,
     },
     /// There are fewer chunks than ranks that run them.
@@ -107,7 +106,7 @@ pub enum Error {
         "no memory for a block of {bytes} bytes; try a smaller --size, more --ranks or a larger --slot"
     )]
     OutOfMemory {
-        /// The bytes asked for.
+        /// The requested bytes.
         bytes: usize,
     },
 }

@@ -1,7 +1,7 @@
 //! The boundary values and the exact solution.
 
-/// Laplace's equation on a cube of `size` cells a side, with the boundary
-/// values of a solution that is known: [`Problem::exact`].
+/// Laplace's equation on a cube with `size` cells per side, with the boundary values of a known
+/// solution: [`Problem::exact`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Problem {
     /// Cells along each axis, without the boundary.

@@ -11,7 +11,7 @@ use super::kernel::Change;
 use super::state::{State, residual};
 use super::{Error, Face, ProcessGrid, Run, Settings, Uneven};
 
-/// A rank's block, and how far it is: all it needs to begin again elsewhere.
+/// A rank's block and its progress: all it needs to continue elsewhere.
 #[derive(Debug, Serialize, Deserialize)]
 struct Own {
     block: Block,
@@ -25,7 +25,7 @@ impl Own {
         Ok(Self { block, state: State::new() })
     }
 
-    /// Makes the next iterate; with the changes of cells, if this iteration is a check.
+    /// Computes the next iterate; with the changes of cells, if this iteration is a check.
     fn compute(&mut self, settings: &Settings, uneven: Option<Uneven>) -> Option<Change> {
         self.state.iterations += 1;
         let mut change = settings.is_check(self.state.iterations).then(Change::default);
@@ -40,15 +40,13 @@ impl Own {
 /// Solves a problem on all ranks of `world`, which must all call this with the
 /// same `settings`. Rank 0 gets the outcome, the others `None`.
 ///
-/// Cells of the part of the domain that `uneven` names are computed several
-/// times, with the same result. `progress` is called at each check on rank 0
-/// with the iteration and its residual.
+/// Cells of the part of the domain in `uneven` are computed several times, with the same result.
+/// `progress` is called at each check on rank 0 with the iteration and its residual.
 ///
 /// # Errors
 ///
-/// The errors of [`Error`]. All but [`Error::OutOfMemory`] come on all ranks;
-/// a rank that is out of memory leaves the others waiting, so the program
-/// should end the job.
+/// Those of [`Error`]. All except [`Error::OutOfMemory`] occur on all ranks; a rank that is out of
+/// memory leaves the others waiting, so the program should end the job.
 pub fn solve(
     world: &SimpleCommunicator,
     settings: &Settings,
@@ -91,7 +89,7 @@ pub fn solve(
 ///
 /// # Errors
 ///
-/// As [`solve`].
+/// Those of [`solve`].
 pub async fn solve_async(
     world: &SimpleCommunicator,
     settings: &Settings,

@@ -1,7 +1,7 @@
-//! The solver that the parallel one must equal, written for reading.
+//! The reference for the parallel solver, written for readability.
 //!
-//! It shares nothing with the parallel solver but the problem and the
-//! checksum: no blocks, no ghost cells, no kernel.
+//! It shares nothing with the parallel solver except the problem and the checksum: no blocks, no
+//! ghost cells, no kernel.
 
 use super::{Settings, Solution, cell_checksum};
 

@@ -1,23 +1,22 @@
-//! What a run computes, and how it may differ from another.
+//! The result of a run, and its comparison with another one.
 
-/// What a run computed: the same for every number of ranks, but for the last
-/// bits of `l2`.
+/// The result of a run: the same for every number of ranks, except for the last bits of `l2`.
 ///
-/// The residual of an iteration is by how much it changed the cells, which is
-/// the residual of the linear system divided by its diagonal.
+/// The residual of an iteration is its change of the cells, which is the residual of the linear
+/// system divided by its diagonal.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution {
     /// The residual at each check: the largest change of a cell.
     pub residuals: Vec<f64>,
-    /// The changes of the last iteration: the root of the mean of their squares.
+    /// The root mean square of the changes in the last iteration.
     pub l2: f64,
-    /// The cells whose changes `l2` is of.
+    /// Number of cells in `l2`.
     pub cells: usize,
-    /// Iterations made.
+    /// Number of iterations.
     pub iterations: usize,
     /// Whether the last residual is below the tolerance.
     pub converged: bool,
-    /// The largest distance of a cell from the exact solution.
+    /// The greatest difference of a cell from the exact solution.
     pub error: f64,
     /// A checksum of the bits of all cells, see [`cell_checksum`](crate::jacobi::cell_checksum).
     pub checksum: u64,
@@ -29,8 +28,8 @@ impl Solution {
         self.residuals.last().copied().unwrap_or(f64::INFINITY)
     }
 
-    /// How this solution differs from one that must be the same; `None` when
-    /// it does not. The two `l2` may differ by the roundings of their sums.
+    /// How this solution differs from one that must be equal; `None` if it does not. The two `l2`
+    /// may differ by the rounding of their sums.
     pub fn difference_from(&self, reference: &Self) -> Option<Difference> {
         let same_bits = |a: &f64, b: &f64| a.to_bits() == b.to_bits();
         let check = (self.residuals.iter())
@@ -53,15 +52,14 @@ impl Solution {
         }
     }
 
-    /// Whether the two `l2` are of sums of the same terms, in whatever order.
+    /// Whether the two `l2` can be sums of the same terms, in any order.
     ///
-    /// A sum of n terms of one sign is right to a factor of 1 ± (n - 1) u, with u
-    /// half of the machine epsilon, whatever its order (Higham, Accuracy and
-    /// Stability of Numerical Algorithms, section 4.2). So two of them differ by twice as
-    /// much and their roots by half of that; the division and the root add a
-    /// rounding each. n epsilons are more than all this together. Chance alone would
-    /// leave less, but near the end changes are a few units in the last place, and
-    /// equal terms are rounded in the same direction again and again.
+    /// A sum of n terms of one sign is correct to a factor of 1 ± (n - 1) u, with u half of the
+    /// machine epsilon, whatever its order (Higham, Accuracy and Stability of Numerical Algorithms,
+    /// section 4.2). So two such sums differ by at most twice as much and their roots by half of
+    /// that; the division and the root add a rounding each. n epsilons are more than all this
+    /// together. Random rounding alone would give less, but near the end changes are a few units in
+    /// the last place, and equal terms are rounded in the same direction repeatedly.
     fn has_l2_of(&self, reference: &Self) -> bool {
         let roundings = reference.cells as f64 * f64::EPSILON;
         let distance = (self.l2 - reference.l2).abs();
@@ -69,7 +67,7 @@ impl Solution {
     }
 }
 
-/// Where a solution departs from the one it must equal.
+/// Where a solution differs from the one it must equal.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Difference {
     /// The residual of a check.

@@ -1,4 +1,4 @@
-//! How far a rank is, and what it adds to the outcome.
+//! The progress of a rank, and its contribution to the outcome.
 
 use mpi::collective::SystemOperation;
 use mpi::topology::SimpleCommunicator;
@@ -9,7 +9,7 @@ use super::block::Block;
 use super::kernel::Change;
 use super::{ProcessGrid, Run, Settings, Solution, cell_checksum};
 
-/// How far a rank is, beside its cells.
+/// The progress of a rank, without its cells.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct State {
     residuals: Vec<f64>,
@@ -21,7 +21,7 @@ pub(super) struct State {
 }
 
 impl State {
-    /// At the beginning; all ranks are ready.
+    /// The state at the beginning; all ranks are ready.
     pub fn new() -> Self {
         Self {
             residuals: Vec::new(),
@@ -33,7 +33,7 @@ impl State {
         }
     }
 
-    /// Whether there is nothing more to do.
+    /// Whether nothing is left to do.
     pub fn is_done(&self, settings: &Settings) -> bool {
         self.converged || self.iterations >= settings.max_iterations
     }
@@ -50,7 +50,7 @@ impl State {
         self.converged = residual < settings.tolerance;
     }
 
-    /// What this rank has at the end.
+    /// This rank's contribution at the end.
     pub fn summary<'a>(
         &self,
         settings: &Settings,
@@ -72,7 +72,7 @@ impl State {
         summary
     }
 
-    /// The outcome, from what all ranks have at the end.
+    /// The outcome, from the contributions of all ranks.
     pub fn outcome(
         self,
         settings: &Settings,
@@ -98,7 +98,7 @@ impl State {
     }
 }
 
-/// What a rank has at the end.
+/// A rank's contribution at the end.
 pub(super) struct Summary {
     checksum: u64,
     errors: f64,
@@ -106,15 +106,15 @@ pub(super) struct Summary {
     seconds: f64,
 }
 
-/// What all ranks have.
+/// The contributions of all ranks.
 pub(super) struct Gathered {
     checksums: Vec<u64>,
-    /// Of each rank its largest error, its sum of squares, its seconds of computing.
+    /// For each rank, its largest error, its sum of squares, and its seconds of computation.
     numbers: Vec<f64>,
 }
 
 impl Summary {
-    /// Those of all ranks.
+    /// Gathers those of all ranks.
     pub fn gather(&self, world: &SimpleCommunicator) -> Gathered {
         let (mut all, row) = self.room(world);
         world.all_gather_into(&self.checksum, &mut all.checksums[..]);

@@ -1,4 +1,4 @@
-//! Parallel runs in one process, against the sequential solver.
+//! Parallel runs in one process, compared with the sequential solver.
 
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
@@ -17,7 +17,7 @@ fn settings(size: usize) -> Settings {
     }
 }
 
-/// Solves on some ranks of this process and calls `check` where the outcome is.
+/// Solves on several ranks of this process and calls `check` on the rank that has the outcome.
 fn run(ranks: u32, settings: &Settings, uneven: Option<Uneven>, check: impl Fn(&Run) + Sync) {
     mpi::run_local(ranks, |world: &SimpleCommunicator| {
         let run = solve(world, settings, uneven, |_, _| ()).unwrap();
@@ -131,8 +131,8 @@ fn more_ranks_than_cells_are_an_error_on_every_rank() {
     });
 }
 
-/// Changes near round-off are equal, and sums of equal terms are rounded in one direction for long: by
-/// 5e-12 of their size with a million cells, where the parts of eight ranks are not.
+/// Changes near round-off are equal, and sums of equal terms are rounded in one direction for long: by 5e-12 of their
+/// size with a million cells, but not in the parts of eight ranks.
 #[test]
 fn sums_in_another_order_are_no_difference() {
     let size = 96;

@@ -8,17 +8,17 @@ use std::str::FromStr;
 /// Written `FRACTION:FACTOR`, as in `0.25:10`: the cells with the smallest z.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costly {
-    /// The share of the cells, from 0 to 1.
+    /// The fraction of the cells, from 0 to 1.
     pub fraction: f64,
     /// How often each of them is computed, at least once.
     pub factor: u32,
-    /// The share of the domain, from 0 to 1, after which they come along z; those
-    /// that would lie beyond its end lie at its beginning.
+    /// The fraction of the domain, from 0 to 1, before them along z; cells beyond its end wrap
+    /// around to its beginning.
     pub first: f64,
 }
 
 impl Costly {
-    /// How often a cell is computed whose number along z is `z` of `size`.
+    /// How often a cell is computed whose position along z is `z` of `size`.
     pub(super) fn times(&self, z: usize, size: usize) -> u32 {
         let first = (self.first * size as f64).round() as usize;
         let place = (z + size - first % size) % size;
@@ -48,19 +48,19 @@ impl Costly {
     pub const MAX_FACTOR: u32 = 1_000_000;
 }
 
-/// Where cells are costly at a time of the run.
+/// Which cells are costly at a time of the run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Uneven {
-    /// The costly part at first.
+    /// The costly part at the beginning.
     pub costly: Costly,
-    /// Seconds after which it moves on by its own size, again and again.
+    /// Seconds after which it moves on by its own size, repeatedly.
     pub wander: Option<f64>,
-    /// Seconds for which it is there, and then for as long not, in turn.
+    /// Seconds for which it is costly, and then for as long not, alternately.
     pub come_and_go: Option<f64>,
 }
 
 impl Uneven {
-    /// The costly part so many seconds after the beginning, if there is one then.
+    /// The costly part this many seconds after the beginning, if there is one then.
     pub fn at(&self, seconds: f64) -> Option<Costly> {
         let periods = |length: f64| (seconds.max(0.0) / length).floor();
         if self.come_and_go.is_some_and(|length| periods(length) % 2.0 == 1.0) {
@@ -81,13 +81,13 @@ impl From<Costly> for Uneven {
 /// Why a text is not a [`Costly`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseCostlyError {
-    /// The two numbers are not there.
+    /// The text does not consist of two numbers.
     #[error("expected FRACTION:FACTOR, as in 0.25:10")]
     NoColon,
-    /// The fraction is not one.
+    /// The fraction is invalid.
     #[error("FRACTION must be a number from 0 to 1")]
     Fraction,
-    /// The factor is not one.
+    /// The factor is invalid.
     #[error("FACTOR must be a whole number from 1 to {}", Costly::MAX_FACTOR)]
     Factor,
 }

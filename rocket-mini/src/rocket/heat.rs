@@ -1,11 +1,10 @@
 //! Heat below the burning surface: the propellant warms up before it burns.
 //!
-//! Seen from a surface that recedes at a rate `r`, heat is conducted into the propellant and carried
-//! back towards the surface: `T_t = a T_yy + r T_y`, with the temperature of the surface at `y = 0`
-//! and that of cold propellant far below. After ignition the profile settles to the one of Michelson,
-//! an exponential of thickness `a / r`. That takes some `a / r^2`, for which it is computed, by
-//! explicit differences of second order; before there is none, and after that it is Michelson's. So a
-//! column is costly while it is being ignited, and cheap else.
+//! Seen from a surface that recedes at a rate `r`, heat is conducted into the propellant and carried back towards the
+//! surface: `T_t = a T_yy + r T_y`, with the temperature of the surface at `y = 0` and that of cold propellant far
+//! below. After ignition the profile settles to that of Michelson, an exponential of thickness `a / r`. This takes
+//! about `a / r^2`, during which the profile is computed by explicit differences of second order; before, there is
+//! none, and afterwards it is Michelson's. So a column is costly while it is being ignited, and cheap otherwise.
 
 use serde::{Deserialize, Serialize};
 
@@ -15,25 +14,25 @@ const DIFFUSIVITY: f64 = 1.5e-5;
 const SURFACE: f64 = 1.0;
 const COLD: f64 = 0.3;
 
-/// How deep below the surface profiles are computed: ten times the thickness at the rate of pressure 1.
+/// The depth to which profiles are computed: ten times the thickness at the rate for pressure 1.
 const DEPTH: f64 = 7.5e-3;
 
-/// The fewest points of a profile: with fewer, what is carried over a cell outweighs what is conducted at
-/// rates above 0.06, and profiles swing.
+/// The least number of points of a profile: with fewer, convection over a cell outweighs conduction at rates above
+/// 0.06, and profiles oscillate.
 pub const MIN_POINTS: u32 = 16;
 
-/// The share of the stable step that is used.
+/// The fraction of the stable step that is used.
 const STABILITY: f64 = 0.8;
 
-/// A profile has settled when the sum of `r^2 dt / (4 a)` since ignition is this: what is missing then
-/// is less than `exp(-5)` of it.
+/// A profile has settled when the sum of `r^2 dt / (4 a)` since ignition reaches this: the remainder is less than
+/// `exp(-5)` of it.
 const SETTLED: f64 = 5.0;
 
 /// The heat below a column of gas.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Heat {
     stage: Stage,
-    /// The rate at which the surface receded last.
+    /// The last rate at which the surface receded.
     rate: f64,
 }
 
@@ -54,8 +53,8 @@ impl Heat {
         Self { stage: Stage::Cold, rate: 0.0 }
     }
 
-    /// Goes on by `dt` with a surface that recedes at `rate`, which ignites it if it is above 0. A
-    /// profile has so many `points`, [`MIN_POINTS`] at least.
+    /// Advances by `dt` with a surface that recedes at `rate`, which ignites it if it is above 0. A profile has this
+    /// many `points`, at least [`MIN_POINTS`].
     pub fn advance(&mut self, rate: f64, dt: f64, points: usize) {
         self.rate = rate;
         if self.stage == Stage::Cold && rate > 0.0 {
@@ -91,7 +90,7 @@ impl Heat {
     }
 }
 
-/// Makes explicit steps, as many as stability needs. The ends keep their temperatures.
+/// Makes explicit steps, as many as stability requires. The ends keep their temperatures.
 fn conduct(temperatures: &mut Vec<f64>, rate: f64, dt: f64) {
     let points = temperatures.len();
     let spacing = DEPTH / (points - 1) as f64;
@@ -125,8 +124,8 @@ mod tests {
 
     const RATE: f64 = 0.03;
 
-    /// Below a surface that is at one temperature and recedes at one rate since time zero: the solution
-    /// of Ogata and Banks (US Geological Survey, Professional Paper 411-A, 1961).
+    /// The profile below a surface that has one temperature and recedes at one rate since time zero: the solution of
+    /// Ogata and Banks (US Geological Survey, Professional Paper 411-A, 1961).
     fn exact(depth: f64, time: f64) -> f64 {
         let width = 2.0 * (DIFFUSIVITY * time).sqrt();
         let ahead = erfc((depth + RATE * time) / width);

@@ -14,8 +14,8 @@ use crate::picture::{
 use crate::solid::Vector;
 
 /// Writes the gas, with density, velocity and pressure, and the propellant, with its displacements,
-/// as two unstructured grids in VTK's legacy format; their names have the interval. Returns their
-/// paths.
+/// as two unstructured grids in VTK's legacy format; their names contain the interval. Returns
+/// their paths.
 ///
 /// # Errors
 ///
@@ -45,7 +45,7 @@ pub fn write_vtk(folder: &Path, snapshot: &Snapshot) -> Result<[PathBuf; 2], Wri
     Ok([gas, propellant])
 }
 
-/// How many times as large as they are displacements are drawn.
+/// The factor by which displacements are magnified.
 const MAGNIFIED: f64 = 10.0;
 
 /// The width of a unit of length.

@@ -1,4 +1,4 @@
-//! An interval, the run on ranks, and what it gives.
+//! An interval, the run on ranks, and its result.
 
 use mpi::collective::SystemOperation;
 use mpi::topology::SimpleCommunicator;
@@ -13,32 +13,31 @@ use crate::flow::{self, Block, Blocks, Clock, Neighbours, Sums, step};
 use crate::picture::is_due;
 use crate::solid::{self, Body, Motion, Part, Partition, Parts, Vector};
 
-/// What a run computed: the same for any number of ranks, but for roundings and what the tolerance of
-/// the propellant's solver makes of them.
+/// The result of a run: the same for any number of ranks, except for rounding and its effect within the tolerance of
+/// the propellant's solver.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
     /// Steps of the gas.
     pub steps: usize,
-    /// Iterations of the propellant's solver, of all intervals.
+    /// Iterations of the propellant's solver, over all intervals.
     pub iterations: usize,
     /// The gas at the beginning.
     pub first: Sums,
     /// The gas at the end.
     pub last: Sums,
-    /// The heat in the propellant below the surface, beyond that of cold propellant: temperatures
-    /// times volumes.
+    /// The heat in the propellant below the surface, beyond that of cold propellant: temperatures times volumes.
     pub heat: f64,
-    /// The most columns of gas below which the propellant was being warmed up at once.
+    /// The greatest number of columns of gas below propellant that was warming up at the same time.
     pub most_warming: usize,
     /// The root mean square of the propellant's displacements.
     pub displacement: f64,
-    /// How much propellant there is at the end.
+    /// The volume of propellant at the end.
     pub propellant_volume: f64,
-    /// The most ranks that one meets at the surface.
+    /// The greatest number of ranks that one communicates with at the surface.
     pub most_partners: usize,
 }
 
-/// What a run took, beside its outcome.
+/// A run: its outcome and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// What was computed.
@@ -47,7 +46,7 @@ pub struct Run {
     pub seconds: f64,
 }
 
-/// How far a rank is: all it needs to begin again elsewhere.
+/// The progress of a rank: all it needs to continue elsewhere.
 #[derive(Debug, Serialize, Deserialize)]
 struct State {
     surface: Surface,
@@ -56,7 +55,7 @@ struct State {
     motion: Motion,
     /// The heat above each of the block's columns, x fastest.
     heat: Vec<Heat>,
-    /// How many columns were being warmed up after each interval.
+    /// Number of columns that were warming up after each interval.
     warming: Vec<usize>,
     /// How far the propellant has moved the corners of the gas's columns.
     applied: Vec<f64>,
@@ -81,9 +80,8 @@ impl State {
     }
 }
 
-/// Runs the rocket on all ranks of `world`, which must all call this with the same `settings`. Rank 0
-/// gets the outcome, the others `None`; there `progress` is called with the intervals made, and
-/// `picture` with each snapshot.
+/// Runs the rocket on all ranks of `world`, which must all call this with the same `settings`. Rank 0 gets the outcome,
+/// the others `None`; there `progress` is called with the number of intervals, and `picture` with each snapshot.
 ///
 /// # Errors
 ///
@@ -158,7 +156,7 @@ pub fn solve(
     Ok((rank == 0).then_some(Run { outcome, seconds }))
 }
 
-/// What does not change of a rank's share of the rocket.
+/// The constant part of a rank's share of the rocket.
 struct Rocket<'a> {
     world: &'a SimpleCommunicator,
     settings: &'a Settings,
@@ -169,7 +167,7 @@ struct Rocket<'a> {
 }
 
 impl Rocket<'_> {
-    /// The gas flows, then the propellant gives way.
+    /// The gas flows, then the propellant deforms.
     fn interval(&mut self, state: &mut State) -> Result<(), Error> {
         let end = (state.intervals + 1) as f64 * self.settings.interval;
         let flow = self.settings.flow(end);
@@ -198,7 +196,7 @@ impl Rocket<'_> {
         Ok(())
     }
 
-    /// The propellant as it is now: its matrix, the places of its nodes at rest, and this part's load.
+    /// The propellant in its current shape: its matrix, the positions of its nodes at rest, and this part's load.
     fn propellant(&mut self, state: &State) -> Result<(Body, Vec<Vector>, Vec<Vector>), Error> {
         let told = state.surface.tell(self.world, &state.block, &state.applied);
         let places = state.surface.places(&told);
@@ -260,7 +258,7 @@ impl Rocket<'_> {
     }
 }
 
-/// How far the balances of mass and energy of the gas may be off, relative to what there is.
+/// The tolerance for the balances of mass and energy of the gas, relative to the total.
 const ROUND_OFF: f64 = 2e-12;
 
 impl Outcome {
@@ -269,7 +267,7 @@ impl Outcome {
         self.last.pressure / self.last.volume
     }
 
-    /// Checks the run against the same on one rank, and against what must be conserved.
+    /// Verifies the run against one on a single rank, and against what must be conserved.
     ///
     /// # Errors
     ///
@@ -314,23 +312,23 @@ impl Outcome {
     }
 }
 
-/// Why a run is not right.
+/// Why a result is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Wrong {
     /// Mass or energy of the gas.
     #[error("mass or energy of the gas is off by {found:e} of itself, more than {ROUND_OFF:e}")]
     Balance {
-        /// By how much.
+        /// The imbalance.
         found: f64,
     },
-    /// What must be the same is not.
+    /// Two values that must be equal differ.
     #[error("the {what} is {found}, it must be {expected}")]
     Differs {
-        /// What.
+        /// The value's name.
         what: &'static str,
         /// Of this run.
         found: f64,
-        /// Of the run on one rank, or what follows from the geometry.
+        /// Of the run on one rank, or derived from the geometry.
         expected: f64,
     },
 }

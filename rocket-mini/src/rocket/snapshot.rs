@@ -1,4 +1,4 @@
-//! The whole state at one time, brought to rank 0.
+//! The whole state at one time, gathered on rank 0.
 
 use mpi::topology::SimpleCommunicator;
 use serde::{Deserialize, Serialize};
@@ -43,7 +43,7 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// What one rank has.
+    /// The part of one rank.
     pub fn of(
         [interval, time]: [f64; 2],
         block: &Block,
@@ -74,7 +74,7 @@ impl Snapshot {
         Self { interval: interval as usize, time, gas, propellant }
     }
 
-    /// Brings what all ranks have to rank 0; the others get `None`.
+    /// Gathers the parts of all ranks on rank 0; the others get `None`.
     pub fn gather(self, world: &SimpleCommunicator) -> Option<Self> {
         picture::gather(self, world, |all, more| {
             all.gas.extend(more.gas);

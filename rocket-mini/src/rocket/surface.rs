@@ -1,4 +1,4 @@
-//! What of both meshes lies at the surface: faces in the plane of x and z, with corners and values.
+//! The parts of both meshes at the surface: faces in the plane of x and z, with corners and values.
 
 use mpi::topology::SimpleCommunicator;
 
@@ -7,7 +7,7 @@ use crate::face::{Corners, Face, Route, forces, interpolate};
 use crate::flow::Block;
 use crate::solid::{Part, Vector};
 
-/// The surface as a rank sees it.
+/// The surface from the point of view of a rank.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
 pub struct Surface {
     part: Part,
@@ -22,13 +22,13 @@ pub struct Surface {
     down: Route,
 }
 
-/// What the gas tells the propellant.
+/// What the gas sends to the propellant.
 pub struct Told {
     values: Vec<[f64; 5]>,
 }
 
 impl Surface {
-    /// Finds whose gas touches whose propellant. All ranks must call this.
+    /// Finds out whose gas touches whose propellant. All ranks must call this.
     pub fn discover(
         world: &SimpleCommunicator,
         settings: &Settings,
@@ -75,8 +75,7 @@ impl Surface {
         Told { values: self.up.send(world, &values) }
     }
 
-    /// The places of the part's nodes when the propellant is at rest; `None` if some column of it has
-    /// burned.
+    /// The positions of the part's nodes when the propellant is at rest; `None` if some column has burned through.
     pub fn places(&self, told: &Told) -> Option<Vec<Vector>> {
         let Part { start, end } = self.part;
         let [size_x, size_y, size_z] = PROBLEM.size();
@@ -106,7 +105,7 @@ impl Surface {
         Some(places)
     }
 
-    /// The forces of the gas on the part's nodes, of this part's faces.
+    /// The forces of the gas on the part's nodes, from this part's faces.
     pub fn load(&self, told: &Told) -> Vec<Vector> {
         let mut load = vec![[0.0; 3]; self.part.node_count()];
         if self.part.start[1] > 0 {
@@ -138,7 +137,7 @@ impl Surface {
             .collect()
     }
 
-    /// The ranks that this one hears from and tells something, at most.
+    /// The greatest number of ranks that this one receives from or sends to.
     pub fn partners(&self) -> usize {
         [self.up.partners(), self.down.partners()].into_iter().flatten().max().unwrap_or(0)
     }
@@ -153,7 +152,7 @@ impl Surface {
     }
 }
 
-/// The faces of columns `start` to `end` of a mesh with so many columns along x and z.
+/// The faces of columns `start` to `end` of a mesh with this many columns along x and z.
 fn faces(counts: [usize; 3], [start, end]: [[usize; 3]; 2]) -> Vec<Face> {
     let size = PROBLEM.size();
     let along = |at: usize, axis: usize| at as f64 * size[axis] / counts[axis] as f64;

@@ -1,4 +1,4 @@
-//! The rocket on ranks against one rank, what it conserves, and what it writes.
+//! The rocket on ranks compared with one rank, its conservation, and its output.
 
 use std::sync::Mutex;
 

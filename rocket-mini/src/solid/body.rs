@@ -1,9 +1,8 @@
-//! A part of an elastic body: its matrix, and what is done with it.
+//! A part of an elastic body: its matrix, and the operations on it.
 //!
-//! The matrix of a part is the sum of its own elements. What is computed with it at shared nodes is a
-//! part of the whole, until [`Parts::add`] has made it the sum of all parts; vectors of displacements
-//! always have the same value in all copies of a node. Sums over nodes count a shared node once, in
-//! the first part that has it.
+//! The matrix of a part is the sum of its own elements. A value computed with it at a shared node is incomplete until
+//! [`Parts::add`] has made it the sum over all parts; vectors of displacements always have the same value in all copies
+//! of a node. Sums over nodes count a shared node once, in the first part that has it.
 
 use super::Error;
 use super::element::{Coupling, Element, Material, Vector, inverse};
@@ -11,13 +10,13 @@ use super::matrix::Matrix;
 
 /// The other parts of the body.
 pub trait Parts {
-    /// Makes the values of shared nodes the sum of those in all parts.
+    /// Replaces the values of shared nodes by the sum of those in all parts.
     fn add<const N: usize>(&mut self, values: &mut [[f64; N]]);
 
-    /// The sums of the values that all parts have.
+    /// The sums of the values of all parts.
     fn sums<const N: usize>(&mut self, values: [f64; N]) -> [f64; N];
 
-    /// The sum of the values that all parts have.
+    /// The sum of the values of all parts.
     fn sum(&mut self, value: f64) -> f64 {
         let [sum] = self.sums([value]);
         sum
@@ -35,11 +34,11 @@ impl Parts for Whole {
     }
 }
 
-/// A part of a body, and the directions in which its nodes cannot move freely.
+/// A part of a body, and the directions in which the displacements of its nodes are given.
 #[derive(Clone, Debug, serde::Serialize, serde::Deserialize)]
 pub struct Body {
     matrix: Matrix,
-    /// The mass at each node, of all parts.
+    /// The mass at each node, from all parts.
     pub mass: Vec<f64>,
     /// Whether this part counts a node in sums.
     is_counted: Vec<bool>,
@@ -50,18 +49,18 @@ pub struct Body {
 /// When the solver stops.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Precision {
-    /// The residual, relative to the right side.
+    /// The residual, relative to the right-hand side.
     pub tolerance: f64,
     /// Iterations after which it gives up.
     pub max_iterations: usize,
 }
 
 impl Body {
-    /// The part of a body that has these elements, with their nodes, x fastest, and nodes at these places.
+    /// The part of a body with these elements, given by their nodes, x fastest, and nodes at these positions.
     ///
     /// # Errors
     ///
-    /// [`Error::InsideOut`] if an element is.
+    /// [`Error::InsideOut`] if an element is inside out.
     pub fn new(
         elements: impl IntoIterator<Item = [usize; 8]>,
         places: &[Vector],
@@ -103,7 +102,7 @@ impl Body {
         Ok(Self { matrix: Matrix::new(rows), mass, is_counted, is_given })
     }
 
-    /// The forces that displacements need, as far as this part's elements make them.
+    /// The forces that displacements require, as far as this part's elements contribute.
     pub fn forces(&self, displacements: &[Vector]) -> Vec<Vector> {
         let mut forces = vec![[0.0; 3]; displacements.len()];
         self.matrix.multiply(displacements, &mut forces);
@@ -146,9 +145,9 @@ impl Body {
         parts.sums(own)
     }
 
-    /// Solves `(stiffness + inertia * mass) u = load` by conjugate gradients, preconditioned by the
-    /// blocks of nodes. `u` has the first guess, and the given displacements; `load` is that of all
-    /// parts. Returns the iterations made.
+    /// Solves `(stiffness + inertia * mass) u = load` by conjugate gradients, preconditioned by the blocks of nodes.
+    /// `u` contains the first guess, and the given displacements; `load` is that of all parts. Returns the number of
+    /// iterations.
     ///
     /// # Errors
     ///
@@ -217,7 +216,7 @@ impl Body {
         Ok(iterations)
     }
 
-    /// The matrix of the system times `x`, of all parts; nothing where displacements are given.
+    /// The product of the system's matrix and `x`, over all parts; zero where displacements are given.
     fn apply(&self, inertia: f64, x: &[Vector], product: &mut [Vector], parts: &mut impl Parts) {
         self.matrix.multiply(x, product);
         parts.add(product);
@@ -273,7 +272,7 @@ pub struct Motion {
 }
 
 impl Motion {
-    /// A body that is let go: the accelerations are those of its load, which is that of all parts.
+    /// A body that is released: the accelerations are those of its load, which is that of all parts.
     pub fn new(
         body: &Body,
         u: Vec<Vector>,
@@ -294,9 +293,8 @@ impl Motion {
         Self { u, v, a }
     }
 
-    /// Makes a step by Newmark's method with constant mean acceleration (beta 1/4, gamma 1/2), which
-    /// is stable for any step, of second order, and keeps the energy. Given displacements stay as
-    /// they are. Returns the solver's iterations.
+    /// Makes a step by Newmark's method with constant mean acceleration (beta 1/4, gamma 1/2), which is stable for any
+    /// step, of second order, and conserves energy. Given displacements are kept. Returns the solver's iterations.
     ///
     /// # Errors
     ///

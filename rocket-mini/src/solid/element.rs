@@ -29,16 +29,16 @@ impl Material {
     }
 }
 
-/// What an element gives to the system.
+/// The contribution of an element to the system.
 pub struct Element {
-    /// The stiffness between each two nodes.
+    /// The stiffness between each pair of nodes.
     pub stiffness: [[Coupling; 8]; 8],
     /// The mass at each node: the integral of its shape function.
     pub mass: [f64; 8],
 }
 
 impl Element {
-    /// The element with nodes at these places; `None` if it is turned inside out at a Gauss point.
+    /// The element with nodes at these positions; `None` if it is inside out at a Gauss point.
     pub fn new(nodes: &[Vector; 8], material: &Material) -> Option<Self> {
         let (lambda, shear) = material.lame();
         let mut element = Self { stiffness: [[[[0.0; 3]; 3]; 8]; 8], mass: [0.0; 8] };
@@ -65,7 +65,7 @@ impl Element {
     }
 }
 
-/// Whether no Gauss point of an element with nodes at these places finds it turned inside out.
+/// Whether an element with nodes at these positions is inside out at no Gauss point.
 pub fn is_sound(nodes: &[Vector; 8]) -> bool {
     (0..8).all(|point| gradients(nodes, gauss_point(point)).is_some())
 }
@@ -85,7 +85,7 @@ fn shape(node: usize, at: Vector) -> f64 {
     (0..3).map(|axis| 0.5 * (1.0 + corner[axis] * at[axis])).product()
 }
 
-/// The gradients of the shape functions at a Gauss point, and the volume it stands for.
+/// The gradients of the shape functions at a Gauss point, and the volume that it represents.
 fn gradients(nodes: &[Vector; 8], at: Vector) -> Option<([Vector; 8], f64)> {
     let reference: [Vector; 8] = std::array::from_fn(|node| {
         let corner = corner(node);

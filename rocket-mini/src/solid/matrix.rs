@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use super::element::{Coupling, Vector};
 
-/// The matrix. Rows lie one after the other, so that a product passes over memory once.
+/// The matrix. Rows are stored contiguously, so that a product passes over memory once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Matrix {
     /// Where each row begins, and where the last one ends.
@@ -14,7 +14,8 @@ pub struct Matrix {
 }
 
 impl Matrix {
-    /// The matrix of rows, each of which has the nodes that its node is coupled with and how.
+    /// The matrix with these rows, each of which lists the nodes coupled with its node, and the
+    /// couplings.
     pub fn new(rows: Vec<Vec<(usize, Coupling)>>) -> Self {
         let count = rows.iter().map(Vec::len).sum();
         let mut matrix = Self {
@@ -32,7 +33,7 @@ impl Matrix {
         matrix
     }
 
-    /// What a node is coupled with.
+    /// The couplings of a node.
     pub fn row(&self, node: usize) -> impl Iterator<Item = (usize, &Coupling)> {
         let row = self.starts[node]..self.starts[node + 1];
         let columns = self.columns[row.clone()].iter().map(|column| *column as usize);

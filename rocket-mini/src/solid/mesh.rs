@@ -1,8 +1,8 @@
-//! A body of any shape: a mesh of hexahedra that a file has.
+//! A body of any shape: a mesh of hexahedra from a file.
 //!
-//! The file is one of VTK's legacy format with an unstructured grid, as `rocket-mini rocket --out` and
-//! most programs that make meshes write it. Points at the same place are one node. Parts are found by
-//! bisecting the elements' middles along the axis in which these extend farthest.
+//! The file has VTK's legacy format with an unstructured grid, as `rocket-mini rocket --out` and most mesh generators
+//! write it. Points at the same position are one node. Parts are found by bisecting the elements' middles along the
+//! axis of their greatest extent.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -24,10 +24,10 @@ pub enum MeshError {
     Read {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// The file is no mesh, or not of hexahedra, or of such that cannot be.
+    /// The file is not a mesh, or not one of hexahedra, or it contains invalid ones.
     #[error(
         "{} is not a mesh of hexahedra: {why} (allowed is an unstructured grid in VTK's legacy format)",
         .path.display()
@@ -35,15 +35,15 @@ pub enum MeshError {
     NotAMesh {
         /// The file.
         path: PathBuf,
-        /// Why not.
+        /// The reason.
         why: String,
     },
-    /// Nothing can be held or pulled where it has to be.
+    /// A face that must be held or pulled does not exist.
     #[error("no face of the mesh lies at its {end} x, where the body has to be {what}")]
     NoFace {
         /// Which end.
         end: &'static str,
-        /// What has to be there.
+        /// What must be there.
         what: &'static str,
     },
 }
@@ -77,7 +77,7 @@ impl Mesh {
         self.elements.len()
     }
 
-    /// Cuts it into parts, one after the other.
+    /// Cuts it into consecutive parts.
     ///
     /// # Errors
     ///
@@ -85,7 +85,7 @@ impl Mesh {
     ///
     /// # Panics
     ///
-    /// When there are more parts than elements.
+    /// If there are more parts than elements.
     pub fn regions(
         &self,
         problem: Problem,
@@ -153,7 +153,7 @@ impl Mesh {
         owners
     }
 
-    /// The faces that one element alone has, by their nodes.
+    /// The faces that belong to only one element, by their nodes.
     fn surface(&self) -> Vec<[usize; 4]> {
         let faces = || {
             let of_element =
@@ -170,7 +170,7 @@ impl Mesh {
     }
 }
 
-/// Halves the elements so that each of `parts` gets as many as the others, and names their owners.
+/// Bisects the elements so that each of `parts` gets an equal number, and records their owners.
 fn bisect(middles: &[Vector], elements: &mut [usize], parts: Range<usize>, owners: &mut [usize]) {
     if parts.len() <= 1 {
         elements.iter().for_each(|element| owners[*element] = parts.start);
@@ -194,7 +194,7 @@ fn bisect(middles: &[Vector], elements: &mut [usize], parts: Range<usize>, owner
     bisect(middles, above, middle..parts.end, owners);
 }
 
-/// What holds and loads the nodes of a mesh.
+/// The constraints and loads of a mesh's nodes.
 struct Conditions {
     is_given: Vec<bool>,
     is_at_end: Vec<bool>,
@@ -203,8 +203,8 @@ struct Conditions {
 }
 
 impl Conditions {
-    /// Those of a problem: its ends are where the mesh ends along x, its surface are the faces that one
-    /// element alone has.
+    /// Those of a problem: its ends are the ends of the mesh along x, its surface consists of the faces that belong to
+    /// only one element.
     ///
     /// # Errors
     ///
@@ -246,7 +246,7 @@ impl Conditions {
     }
 }
 
-/// The area of a plane face with corners around it.
+/// The area of a plane face with these corners in order.
 fn area([a, b, c, d]: [Vector; 4]) -> f64 {
     let along = |from: Vector, to: Vector| [0, 1, 2].map(|axis| to[axis] - from[axis]);
     let ([ux, uy, uz], [vx, vy, vz]) = (along(a, c), along(b, d));
@@ -260,7 +260,7 @@ fn range(values: impl Iterator<Item = f64>) -> [f64; 2] {
     })
 }
 
-/// The mesh that a file with these contents has, or what is wrong with it.
+/// The mesh in a file with these contents, or what is wrong with it.
 fn parse(bytes: &[u8]) -> Result<Mesh, String> {
     if !bytes.starts_with(b"# vtk DataFile") {
         return Err("it does not begin with `# vtk DataFile`".to_owned());
@@ -282,8 +282,8 @@ fn parse(bytes: &[u8]) -> Result<Mesh, String> {
 }
 
 impl Mesh {
-    /// Adds the elements of a piece of a file, and their nodes, of which `nodes` knows the numbers by
-    /// the bits of their places.
+    /// Adds the elements of a piece of a file, and their nodes; `nodes` maps the bits of a position to the number of
+    /// its node.
     fn add(
         &mut self,
         piece: &UnstructuredGridPiece,
@@ -337,7 +337,7 @@ pub mod tests {
 
     use super::*;
 
-    /// A file with a grid of `cells` bent by `place`, whose points and cells are in no order.
+    /// A file with a grid of `cells` deformed by `place`, whose points and cells are in no order.
     pub fn file(cells: [usize; 3], place: impl Fn(Vector) -> Vector) -> String {
         let [nx, ny, nz] = cells;
         let points = (nx + 1) * (ny + 1) * (nz + 1);

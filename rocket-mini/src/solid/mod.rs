@@ -1,21 +1,20 @@
 //! Elasticity: trilinear hexahedra, implicit in time, a part of the mesh for each rank.
 //!
-//! Newmark's method makes a linear system of each step, which conjugate gradients solve with the
-//! blocks of nodes as preconditioner. Parts exchange what they give to shared nodes, and sum dot
-//! products by reductions; so a result depends on the number of ranks by roundings, and agrees to the
-//! solver's tolerance.
+//! Newmark's method makes each step a linear system, which is solved by conjugate gradients with the blocks of nodes as
+//! preconditioner. Parts exchange their contributions to shared nodes, and sum dot products by reductions; so a result
+//! depends on the number of ranks by rounding, and agrees to the solver's tolerance.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `problem` | bodies, what holds and loads them, what is known of the solution |
+//! | `problem` | bodies, constraints, loads, known properties of the solution |
 //! | `element` | the hexahedron |
-//! | `partition` | who has which elements of a grid |
-//! | `mesh` | bodies of any shape, which a file has, and their parts |
-//! | `region` | what a rank has of a body |
+//! | `partition` | the distribution of a grid's elements |
+//! | `mesh` | bodies of any shape, from a file, and their parts |
+//! | `region` | a rank's part of a body |
 //! | `matrix` | sparse matrices of blocks |
 //! | `body` | the matrix of a part, conjugate gradients, Newmark's step |
 //! | `parallel` | the run on ranks |
-//! | `outcome` | what a run gives, and whether it is right |
+//! | `outcome` | the result of a run, and its verification |
 
 mod body;
 mod element;
@@ -48,24 +47,24 @@ pub struct Settings {
     pub steps: usize,
     /// When the solver of a step stops.
     pub precision: Precision,
-    /// Steps after which ranks offer themselves to be moved; never with 0.
+    /// Steps after which ranks offer themselves to be moved; 0: never.
     pub migrate_every: usize,
 }
 
 /// The shape of a body.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Shape {
-    /// That of the problem, of so many elements along x, y and z.
+    /// That of the problem, with this many elements along x, y and z.
     Grid([usize; 3]),
-    /// What a file has, which rank 0 reads: see [`Mesh::read`]. It is held where it begins along x and
-    /// pulled where it ends.
+    /// The mesh in a file, which rank 0 reads: see [`Mesh::read`]. It is held where it begins along x and pulled where
+    /// it ends.
     File(PathBuf),
 }
 
 /// Why a problem cannot be solved.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum Error {
-    /// There are not enough elements for a part for each rank.
+    /// There are fewer elements than ranks.
     #[error(
         "{ranks} ranks cannot each have elements of a mesh of {} x {} x {} that is bisected along \
          its longest axis", .elements[0], .elements[1], .elements[2]
@@ -76,7 +75,7 @@ pub enum Error {
         /// Elements along x, y and z.
         elements: [usize; 3],
     },
-    /// The same, of a mesh.
+    /// The same for a mesh from a file.
     #[error("{ranks} ranks cannot each have elements of a mesh of {elements}")]
     TooFewElements {
         /// The ranks.
@@ -87,10 +86,10 @@ pub enum Error {
     /// There is no body.
     #[error(transparent)]
     Mesh(#[from] MeshError),
-    /// Rank 0 has no part of a body for this one, and knows why.
+    /// Rank 0 has no part of a body for this rank, and knows why.
     #[error("rank 0 has no mesh")]
     NoMesh,
-    /// The problem's solution is one of its own body.
+    /// The problem's solution holds only for its own body.
     #[error(
         "the problem wave is that of a straight bar, and has no mesh; allowed with one are patch, \
          cantilever, vibration"
@@ -99,7 +98,7 @@ pub enum Error {
     /// An element has no volume or a negative one.
     #[error("an element is turned inside out: {}", .element.map_or("another rank's".to_owned(), |e| format!("number {e} of its part")))]
     InsideOut {
-        /// The element, if it is this part's.
+        /// The element, if it belongs to this part.
         element: Option<usize>,
     },
     /// The solver did not reach its tolerance.
@@ -108,9 +107,9 @@ pub enum Error {
          larger --max-iterations or --tolerance"
     )]
     NotConverged {
-        /// The iterations made.
+        /// Number of iterations.
         iterations: usize,
-        /// The residual, relative to the right side.
+        /// The residual, relative to the right-hand side.
         residual: f64,
     },
 }

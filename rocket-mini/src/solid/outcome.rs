@@ -1,11 +1,11 @@
-//! What a run gives, and whether it is right.
+//! The result of a run, and its verification.
 
 use super::{Problem, Settings, Shape};
 
-/// What a run computed.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// Iterations of the solver, of all steps.
+    /// Iterations of the solver, over all steps.
     pub iterations: usize,
     /// Elastic and kinetic energy at the beginning.
     pub first_energy: f64,
@@ -13,24 +13,24 @@ pub struct Outcome {
     pub last_energy: f64,
     /// The root mean square of displacements.
     pub displacement: f64,
-    /// The root mean square of the distance of displacements from the exact ones, where known.
+    /// The root mean square of the differences of displacements from the exact ones, where known.
     pub error: f64,
-    /// What the load does along the displacements.
+    /// The work of the load along the displacements.
     pub work: f64,
     /// The mean displacement along y of the far end along x.
     pub deflection: f64,
-    /// A sum of displacements with weights that differ from node to node: the same for any partition
-    /// but for roundings and the solver's tolerance.
+    /// A weighted sum of displacements, with a different weight for each node: the same for any partition except for
+    /// rounding and the solver's tolerance.
     pub fingerprint: f64,
 }
 
 impl Outcome {
-    /// The energy gained or lost, relative to what there was at first.
+    /// The energy gained or lost, relative to the initial energy.
     pub fn energy_drift(&self) -> f64 {
         (self.last_energy / self.first_energy - 1.0).abs()
     }
 
-    /// Checks the run against the same on one part, and against what is known of the solution.
+    /// Verifies the run against one on a single part, and against known properties of the solution.
     ///
     /// # Errors
     ///
@@ -87,7 +87,7 @@ impl Outcome {
     }
 }
 
-/// Why a run is not right.
+/// Why a result is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum Wrong {
     /// The displacements.

@@ -18,18 +18,18 @@ use super::region::Region;
 use super::{Error, Problem, Settings, Shape};
 use crate::jacobi::cell_checksum;
 
-/// What a run took, beside its outcome.
+/// A run: its outcome and its time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// What was computed.
+    /// The outcome.
     pub outcome: Outcome,
     /// The elements of each rank.
     pub elements: Vec<usize>,
-    /// Seconds for all steps, without the setting up.
+    /// Seconds for all steps, without setup.
     pub seconds: f64,
 }
 
-/// How far a rank is: all it needs to begin again elsewhere.
+/// The progress of a rank: all it needs to continue elsewhere.
 #[derive(Debug, Serialize, Deserialize)]
 struct State {
     setup: Setup,
@@ -40,8 +40,8 @@ struct State {
     start: f64,
 }
 
-/// Solves a problem on all ranks of `world`, which must all call this with the same `settings`.
-/// Rank 0 gets the outcome, the others `None`; there `progress` is called with the steps made.
+/// Solves a problem on all ranks of `world`, which must all call this with the same `settings`. Rank 0 gets the
+/// outcome, the others `None`; there `progress` is called with the number of steps.
 ///
 /// # Errors
 ///
@@ -82,7 +82,7 @@ pub fn solve(
     Ok((rank == 0).then_some(Run { outcome, elements, seconds }))
 }
 
-/// What the calling rank has of the body.
+/// The calling rank's part of the body.
 fn region(world: &SimpleCommunicator, settings: &Settings) -> Result<Region, Error> {
     const TAG: Tag = 8;
     let (rank, ranks) = (world.rank() as usize, world.size() as usize);
@@ -112,7 +112,7 @@ fn region(world: &SimpleCommunicator, settings: &Settings) -> Result<Region, Err
     cut().inspect_err(|_| (1..ranks).for_each(|rank| tell(rank, &None)))
 }
 
-/// The mesh of a file, if it can have so many parts.
+/// The mesh from a file, if it can be cut into this many parts.
 fn read(path: &Path, problem: Problem, ranks: usize) -> Result<Mesh, Error> {
     if problem == Problem::Wave {
         return Err(Error::OwnShape);
@@ -146,7 +146,7 @@ pub fn solve_whole(settings: &Settings) -> Result<Outcome, Error> {
     Ok(state.outcome(settings, &mut Whole))
 }
 
-/// What a part is, and does not change.
+/// The constant data of a part.
 #[derive(Debug, Serialize, Deserialize)]
 struct Setup {
     body: Body,
@@ -171,7 +171,7 @@ impl Setup {
         Ok(Self { body, places, load, numbers, is_at_end, span, shared, elements: count, centre })
     }
 
-    /// How far along the body a node lies, as a share of its length.
+    /// The position of a node along the body, as a fraction of its length.
     fn share(&self, node: usize) -> f64 {
         let [begin, end] = self.span;
         (self.places[node][0] - begin) / (end - begin)
@@ -245,7 +245,7 @@ impl State {
     }
 }
 
-/// A weight from -1 to 1 for each number, which look random.
+/// A pseudo-random weight from -1 to 1 for each number.
 fn weight(number: usize) -> f64 {
     cell_checksum(number as u64, 1.0) as i64 as f64 / i64::MAX as f64
 }
@@ -256,17 +256,17 @@ pub struct Ranks<'a> {
     shared: Vec<Shared>,
     /// How many of them have numbers below this rank's.
     before: usize,
-    /// The nodes that some other part has, each once.
+    /// The nodes shared with any other part, without repetition.
     nodes: Vec<usize>,
-    /// Values of shared nodes for and of each of the other parts, and this part's own, kept so that each
-    /// sum finds them.
+    /// Buffers for values of shared nodes sent to and received from each of the other parts, and this part's own
+    /// values, reused by each sum.
     outgoing: Vec<Vec<f64>>,
     incoming: Vec<Vec<f64>>,
     own: Vec<f64>,
 }
 
 impl<'a> Ranks<'a> {
-    /// The parts beside that of the calling rank, and the nodes that it shares with them.
+    /// The parts of other ranks, and the nodes that the calling rank shares with them.
     pub fn new(world: &'a SimpleCommunicator, shared: Vec<Shared>) -> Self {
         let me = world.rank() as usize;
         let before = shared.partition_point(|shared| shared.part < me);
@@ -277,7 +277,7 @@ impl<'a> Ranks<'a> {
         Self { world, shared, before, nodes, outgoing, incoming, own: Vec::new() }
     }
 
-    /// Brings the values of shared nodes to the parts that have them, and takes theirs.
+    /// Exchanges the values of shared nodes with the parts that have them.
     fn exchange<const N: usize>(&mut self, values: &[[f64; N]]) {
         let buffers = self.outgoing.iter_mut().zip(&mut self.incoming);
         for (shared, (outgoing, incoming)) in self.shared.iter().zip(buffers) {

@@ -1,7 +1,7 @@
 //! The parts of a mesh of hexahedra: boxes of elements, found by bisection along the longest axis.
 //!
-//! Parts share the nodes between them. Each has the sum of what all of them give to such a node, added
-//! in the order of parts, so that all copies of a node have the same bits.
+//! Parts share the nodes between them. Each has the sum of all parts' contributions to such a node, added in the order
+//! of parts, so that all copies of a node have the same bits.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +12,7 @@ use super::Error;
 pub struct Part {
     /// The first element along x, y and z.
     pub start: [usize; 3],
-    /// The element behind the last.
+    /// The element after the last one.
     pub end: [usize; 3],
 }
 
@@ -32,7 +32,7 @@ impl Part {
         self.lengths().iter().map(|length| length + 1).product()
     }
 
-    /// The places of its nodes in the grid of nodes, x fastest. The place in this order is the
+    /// The positions of its nodes in the grid of nodes, x fastest. The index in this order is the
     /// node's number in the part.
     pub fn nodes(&self) -> impl Iterator<Item = [usize; 3]> + use<> {
         let Self { start, end } = *self;
@@ -63,7 +63,7 @@ impl Part {
         })
     }
 
-    /// The numbers of the nodes that another part has, too, in the order of the grid.
+    /// The numbers of the nodes that it shares with another part, in the order of the grid.
     fn shared(&self, other: &Self) -> Vec<usize> {
         let start = std::array::from_fn(|axis| self.start[axis].max(other.start[axis]));
         let end: [usize; 3] = std::array::from_fn(|axis| self.end[axis].min(other.end[axis]));
@@ -114,7 +114,7 @@ impl Partition {
         &self.parts
     }
 
-    /// Which nodes a part counts in sums: those that no part before it has.
+    /// Which nodes a part counts in sums: those that no earlier part has.
     pub fn counted(&self, number: usize) -> Vec<bool> {
         let mut counted = vec![true; self.parts[number].node_count()];
         let before = self.shared(number).into_iter().filter(|shared| shared.part < number);
@@ -124,7 +124,7 @@ impl Partition {
         counted
     }
 
-    /// With which parts a part shares nodes, by their numbers.
+    /// The parts with which a part shares nodes, and these nodes' numbers.
     pub fn shared(&self, number: usize) -> Vec<Shared> {
         let part = self.parts[number];
         (self.parts.iter().enumerate())

@@ -1,4 +1,4 @@
-//! What is bent: the body, what holds it, what loads it, and what is known of the solution.
+//! Defines the problems: the body, its constraints and loads, and known properties of the solution.
 
 use std::f64::consts::{PI, TAU};
 
@@ -9,8 +9,8 @@ use super::element::{Material, Vector};
 /// The problems that the solver knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Problem {
-    /// A cube of distorted elements whose surface is displaced linearly: inside, too, displacements
-    /// must be linear (the patch test).
+    /// A cube of distorted elements whose surface is displaced linearly: displacements inside must
+    /// be linear, too (the patch test).
     Patch,
     /// A beam, clamped at one end and pulled to the side at the other, at rest.
     Cantilever,
@@ -30,7 +30,7 @@ impl Problem {
         }
     }
 
-    /// Elements along each axis if `size` of them lie along the longest.
+    /// Elements along each axis if there are `size` along the longest.
     pub fn elements(self, size: usize) -> [usize; 3] {
         match self {
             Self::Patch => [size; 3],
@@ -45,7 +45,7 @@ impl Problem {
         Material { young: 1000.0, poisson, density: 1.0 }
     }
 
-    /// Time steps for so many elements along the longest axis; none for a body at rest.
+    /// Time steps for this many elements along the longest axis; none for a body at rest.
     pub fn steps(self, size: usize) -> usize {
         match self {
             Self::Patch | Self::Cantilever => 0,
@@ -54,7 +54,7 @@ impl Problem {
         }
     }
 
-    /// The length of a step, if there are `steps`.
+    /// The length of a step, if there are `steps` of them.
     pub fn step(self, steps: usize) -> f64 {
         match self {
             Self::Wave => 1.25 * self.period() / steps as f64,
@@ -87,7 +87,7 @@ impl Problem {
         }
     }
 
-    /// The displacement at a place at time zero, or of a body at rest where it is given.
+    /// The displacement at a point at time zero, or where it is given for a body at rest.
     pub fn displacement(self, [x, y, z]: Vector) -> Vector {
         match self {
             Self::Patch => linear([x, y, z]),
@@ -96,7 +96,7 @@ impl Problem {
         }
     }
 
-    /// The velocity at time zero, at a share of the length along x.
+    /// The velocity at time zero, at a fraction of the length along x.
     pub fn velocity(self, share: f64) -> Vector {
         match self {
             Self::Vibration => [0.0, 0.3 * share * share, 0.1 * share],
@@ -116,7 +116,7 @@ impl Problem {
         [0.0, FORCE * share(1) * share(2), 0.0]
     }
 
-    /// The displacement at a place at a time, where there is a formula for it.
+    /// The displacement at a point and a time, where there is a formula for it.
     pub fn exact(self, [x, y, z]: Vector, time: f64) -> Option<Vector> {
         match self {
             Self::Patch => Some(linear([x, y, z])),

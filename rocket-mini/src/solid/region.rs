@@ -1,6 +1,6 @@
-//! What a rank has of a body: elements, nodes, and what holds and loads them.
+//! A rank's part of a body: elements, nodes, constraints and loads.
 //!
-//! Regions share the nodes between them, and all have the numbers of shared nodes in one order.
+//! Regions share the nodes between them, and all list shared nodes in the same order.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,16 +23,17 @@ pub struct Region {
     pub load: Vec<Vector>,
     /// Whether a node lies at the far end along x.
     pub is_at_end: Vec<bool>,
-    /// From where to where the whole body extends along x.
+    /// The extent of the whole body along x.
     pub span: [f64; 2],
-    /// The nodes that other regions have, too.
+    /// The nodes shared with other regions.
     pub shared: Vec<Shared>,
-    /// Whether this region counts a node in sums: one of those that have it does.
+    /// Whether this region counts a node in sums: exactly one of the regions that have the node
+    /// does.
     pub is_counted: Vec<bool>,
 }
 
 impl Region {
-    /// A part of a problem's own body, a grid of so many elements along x, y and z.
+    /// A part of a problem's own body, a grid with this many elements along x, y and z.
     pub fn of_grid(
         problem: Problem,
         elements: [usize; 3],
@@ -55,7 +56,7 @@ impl Region {
         }
     }
 
-    /// The middle of the box that its nodes lie in.
+    /// The middle of the bounding box of its nodes.
     pub fn centre(&self) -> Vector {
         std::array::from_fn(|axis| {
             let along = || self.places.iter().map(|place| place[axis]);

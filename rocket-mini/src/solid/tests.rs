@@ -41,7 +41,7 @@ fn a_cantilever_bends_as_timoshenko_says() {
     assert!(errors[0] > 2.5 * errors[1] && errors[1] > 2.0 * errors[2] && errors[2].abs() < 0.02);
 }
 
-/// A problem of a quarter of a tube, whose mesh is in a file.
+/// A problem for a quarter of a tube, whose mesh is in a file.
 fn of_a_tube(problem: Problem, folder: &Path) -> Settings {
     let path = folder.join("tube.vtk");
     std::fs::write(&path, mesh::tests::file([12, 2, 5], mesh::tests::tube)).unwrap();

@@ -1,12 +1,11 @@
-//! What it takes to switch from one blocking rank to another, over the depth of the stack in use (the
-//! paper's figure 3).
+//! The cost of a switch from one blocking rank to another, over the depth of the stack in use (the paper's figure 3).
 //!
-//! Each rank calls itself until so many bytes of its stack are in use, and there hands over to the
-//! next rank again and again. On the way back it looks whether its stack still holds what it did.
+//! Each rank calls itself until this many bytes of its stack are in use, and there yields to the
+//! next rank repeatedly. On the way back it checks that its stack still has its contents.
 //!
 //! | file | stacks |
 //! |---|---|
-//! | `ranks` | each has its own, at an address that no other has anywhere: nothing is copied. Or one is common to all, so that a rank's is copied out and in with each switch, as early implementations of migrating threads did it |
+//! | `ranks` | each rank has its own stack, at an address that is unique in all processes: nothing is copied. Or all share one stack, so that a rank's contents are copied out and in with each switch, as early implementations of migrating threads did |
 //! | `threads` | those of threads of the operating system, which cannot move to another process |
 //! | `stack` | using a stack to a depth |
 
@@ -20,49 +19,49 @@ pub use threads::{keep_to_first_core, switch_threads};
 /// What to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// Whose stacks.
+    /// Which stacks.
     pub stacks: Stacks,
     /// The bytes of each stack that are in use.
     pub depth: usize,
-    /// How often each rank hands over.
+    /// How often each rank yields.
     pub switches: usize,
 }
 
-/// Whose stacks are switched.
+/// Which stacks are switched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stacks {
     /// Each rank has its own.
     Slots,
-    /// The same, and so many bytes are copied out and in with each switch.
+    /// The same, and this many bytes are copied out and in with each switch.
     Copied,
     /// Each thread has its own.
     Threads,
 }
 
-/// What was measured.
+/// The measurements.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Run {
-    /// How many ranks or threads took part.
+    /// Number of ranks or threads.
     pub ranks: usize,
     /// Seconds from the first switch to the last.
     pub seconds: f64,
-    /// How often one handed over.
+    /// Total number of yields.
     pub switches: usize,
-    /// The least that was in use of a stack, in bytes.
+    /// The least depth of a stack in use, in bytes.
     pub depth: usize,
-    /// Parts of stacks that did not hold what they did before.
+    /// Number of parts of stacks that had changed.
     pub spoiled: usize,
-    /// How often one handed over and none of the others ran before it went on.
+    /// Number of yields after which none of the others ran.
     pub alone: usize,
 }
 
 impl Run {
-    /// Seconds of a switch.
+    /// Seconds per switch.
     pub fn seconds_each(&self) -> f64 {
         self.seconds / self.switches as f64
     }
 
-    /// Checks that stacks were used to their depth, kept what they held, and were switched.
+    /// Checks that stacks were used to their depth, kept their contents, and were switched.
     ///
     /// # Errors
     ///
@@ -86,7 +85,7 @@ impl Run {
 /// Why nothing can be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is nobody to hand over to, or on another PE.
+    /// There is no other rank, or it is on another PE.
     #[error(
         "switches are between ranks of one PE: expected --pes 1 and 2 ranks at least, not {ranks} ranks on {pes} PEs"
     )]
@@ -96,39 +95,39 @@ pub enum Error {
         /// The PEs.
         pes: usize,
     },
-    /// The operating system has no more threads, or does not keep them on one core.
+    /// The operating system cannot create more threads, or does not keep them on one core.
     #[error("cannot start {threads} threads on one core: {why}")]
     Threads {
         /// How many.
         threads: usize,
-        /// What the system says.
+        /// The system's error.
         why: std::io::Error,
     },
 }
 
-/// Why a run is not right.
+/// Why a result is wrong.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Wrong {
-    /// Stacks were written to.
+    /// Stacks were overwritten.
     #[error("{spoiled} parts of stacks do not hold what they did before the switches")]
     Spoiled {
         /// How many.
         spoiled: usize,
     },
-    /// Stacks were not used.
+    /// Stacks were not used to their depth.
     #[error("a stack was in use for {depth} bytes, not for {expected}")]
     Shallow {
         /// What was in use.
         depth: usize,
-        /// What had to be.
+        /// The required depth.
         expected: usize,
     },
-    /// What was measured were no switches.
+    /// Yields did not switch.
     #[error("{alone} of {switches} times a rank handed over and no other ran")]
     Alone {
-        /// How often that was so.
+        /// How often that happened.
         alone: usize,
-        /// How often a rank handed over.
+        /// How often a rank yielded.
         switches: usize,
     },
 }

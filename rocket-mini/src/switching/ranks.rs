@@ -1,4 +1,4 @@
-//! Ranks of a PE that let each other run.
+//! Ranks of a PE that yield to each other.
 
 use std::cell::{Cell, RefCell};
 use std::hint::black_box;
@@ -14,8 +14,7 @@ use super::{Error, Run, Settings, Stacks};
 /// The depth to which ranks use their own stack if another is copied instead.
 const SHALLOW: usize = 256;
 
-/// Measures ranks of one PE, which must all call this with the same `settings`. Rank 0 gets what was
-/// measured.
+/// Measures ranks of one PE, which must all call this with the same `settings`. Rank 0 gets the measurements.
 ///
 /// # Errors
 ///
@@ -59,14 +58,14 @@ pub fn switch_ranks(world: &SimpleCommunicator, settings: &Settings) -> Result<O
 }
 
 thread_local! {
-    /// How often ranks of this PE have let others run.
+    /// How often ranks of this PE have yielded.
     static TURN: Cell<u64> = const { Cell::new(0) };
-    /// The stack that ranks have in common. Its memory is never given back: it has no owner that
-    /// outlives the others.
+    /// The stack that ranks share. Its memory is never freed: it has no owner that outlives the
+    /// others.
     static COMMON: RefCell<&'static mut [u64]> = const { RefCell::new(&mut []) };
 }
 
-/// Lets others run. Returns whether none did.
+/// Yields. Returns whether no other rank ran.
 fn yield_alone() -> bool {
     let turn = TURN.get() + 1;
     TURN.set(turn);
@@ -74,7 +73,7 @@ fn yield_alone() -> bool {
     TURN.get() == turn
 }
 
-/// What a rank has on the common stack, while others use it.
+/// A rank's contents of the common stack, while others use it.
 struct Saved {
     words: Vec<u64>,
 }
@@ -93,7 +92,7 @@ impl Saved {
         Self { words }
     }
 
-    /// Copies it to the common stack, counts there as a rank that runs would, and copies it back.
+    /// Copies it to the common stack, counts there as a running rank would, and copies it back.
     fn run(&mut self) {
         COMMON.with_borrow_mut(|common| {
             let stack = &mut common[..self.words.len()];
@@ -110,7 +109,7 @@ impl Saved {
         size_of_val(&self.words[..])
     }
 
-    /// Words that are not what they must be after so many runs.
+    /// Number of words that are wrong after this many runs.
     fn spoiled(&self, mark: u64, runs: usize) -> usize {
         let expected = std::iter::once(runs as u64).chain(std::iter::repeat(mark));
         self.words.iter().zip(expected).filter(|(word, expected)| *word != expected).count()

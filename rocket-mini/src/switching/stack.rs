@@ -5,17 +5,17 @@ use std::hint::black_box;
 /// Words that each call keeps on the stack.
 const WORDS: usize = 32;
 
-/// What was found in a stack that was in use.
+/// The result of using a stack.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Used {
-    /// Bytes from where the caller is to the deepest call.
+    /// Bytes from the caller's frame to the deepest call.
     pub depth: usize,
-    /// Calls whose words were others when they returned.
+    /// Calls whose words had changed when they returned.
     pub spoiled: usize,
 }
 
-/// Calls itself until `depth` bytes of the stack are in use, and there `inner`. `mark` is in the words
-/// that are on the stack.
+/// Calls itself until `depth` bytes of the stack are in use, and calls `inner` there. The words on the stack contain
+/// `mark`.
 pub fn at_depth(depth: usize, mark: u64, inner: &mut dyn FnMut()) -> Used {
     let top = 0_u8;
     descend(std::ptr::from_ref(black_box(&top)).addr(), depth, mark, inner)

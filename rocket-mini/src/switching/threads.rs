@@ -1,4 +1,4 @@
-//! Threads of the operating system that hand over to each other on one core.
+//! Threads of the operating system that yield to each other on one core.
 
 use std::io;
 use std::sync::{Condvar, Mutex, PoisonError};
@@ -10,11 +10,11 @@ use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use super::stack::{Used, at_depth};
 use super::{Error, Run, Settings};
 
-/// What a thread needs of its stack beside the depth.
+/// Stack that a thread needs in addition to the depth.
 const MARGIN: usize = 256 << 10;
 
-/// Measures so many threads, which the caller's thread starts and keeps on the core that it is kept on
-/// itself from now on: the first that it may use.
+/// Measures this many threads. The calling thread starts them and binds them and itself to one core, the first that it
+/// may use; it stays bound.
 ///
 /// # Errors
 ///
@@ -26,11 +26,11 @@ pub fn switch_threads(threads: usize, settings: &Settings) -> Result<Run, Error>
     measure(threads, settings).map_err(|why| Error::Threads { threads, why })
 }
 
-/// Keeps this thread, and those that it starts, on the first core that it may use.
+/// Binds this thread, and those that it starts, to the first core that it may use.
 ///
 /// # Errors
 ///
-/// What the operating system says.
+/// The error of the operating system.
 pub fn keep_to_first_core() -> io::Result<()> {
     let allowed = sched_getaffinity(None)?;
     let mut first = CpuSet::new();
@@ -40,7 +40,7 @@ pub fn keep_to_first_core() -> io::Result<()> {
     Ok(sched_setaffinity(None, &first)?)
 }
 
-/// What a thread found.
+/// The results of a thread.
 struct Part {
     used: Used,
     ends: [Instant; 2],
@@ -84,7 +84,7 @@ fn measure(threads: usize, settings: &Settings) -> io::Result<Run> {
     })
 }
 
-/// A thread's turns.
+/// The turns of a thread.
 fn run(number: usize, own: &Baton, next: &Baton, settings: &Settings) -> Part {
     let mut ends = [Instant::now(); 2];
     let used = at_depth(settings.depth, number as u64, &mut || {
@@ -113,7 +113,7 @@ struct Baton {
 enum Turn {
     /// It is this thread's.
     Yours,
-    /// There will be no more.
+    /// There will be no more turns.
     None,
 }
 

@@ -2,7 +2,7 @@
 
 use std::process::{Command, Output};
 
-/// Runs a subcommand, which is ended when it hangs.
+/// Runs a subcommand, which is killed if it hangs.
 pub fn rocket_mini(options: &[&str]) -> Output {
     rocket_mini_with(options, &[])
 }
@@ -17,7 +17,7 @@ fn rocket_mini_with(options: &[&str], environment: &[(&str, &str)]) -> Output {
         .expect("the program starts")
 }
 
-/// What a line of a report says.
+/// The value in a line of a report.
 pub fn line<'a>(text: &'a str, name: &str) -> &'a str {
     text.lines()
         .find_map(|line| line.strip_prefix(name))
@@ -25,7 +25,7 @@ pub fn line<'a>(text: &'a str, name: &str) -> &'a str {
         .trim()
 }
 
-/// The report of a run that must be right, as it says unless it is told not to look.
+/// The report of a run that must succeed, and verifies itself unless told not to.
 pub fn report(options: &[&str]) -> String {
     report_with(options, &[])
 }
@@ -42,8 +42,7 @@ pub fn report_with(options: &[&str], environment: &[(&str, &str)]) -> String {
     text
 }
 
-/// Jobs that must give the same: few ranks and many, at rest, moved at random, and as PEs that share
-/// no memory.
+/// Jobs that must give the same result: few ranks and many, at rest, moved at random, and as PEs that share no memory.
 pub const JOBS: [&[&str]; 5] = [
     &["--pes", "1", "--ranks", "1"],
     &["--pes", "2", "--ranks", "2"],

@@ -8,11 +8,11 @@ use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-/// A graph that is searched.
+/// A graph to search.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Graph {
-    /// The paper's (section 5.1.1): in each part an Erdős–Rényi graph, `remote` arcs to vertices
-    /// of other parts, known at their sources only, and a Hamiltonian cycle.
+    /// The paper's (section 5.1.1): in each part an Erdős–Rényi graph, `remote` arcs to vertices of
+    /// other parts, which are known only at their sources, and a Hamiltonian cycle.
     Balanced {
         /// Vertices of each part.
         vertices: u32,
@@ -25,7 +25,7 @@ pub enum Graph {
     Kronecker {
         /// Binary logarithm of the number of vertices.
         scale: u32,
-        /// Edges for each vertex.
+        /// Edges per vertex.
         factor: u32,
     },
 }
@@ -38,7 +38,7 @@ pub struct Part {
     parts: u64,
     /// The first vertex of this part.
     pub first: u64,
-    /// Arcs of the part's vertices, one behind the other.
+    /// Arcs of the part's vertices, contiguously.
     begins: Vec<usize>,
     targets: Vec<u64>,
 }
@@ -70,7 +70,7 @@ impl Part {
         self.begins.len() - 1
     }
 
-    /// Whether there are none.
+    /// Whether the part is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -80,12 +80,12 @@ impl Part {
         self.targets.len()
     }
 
-    /// Where the arcs of a vertex lead, given by its number in this part.
+    /// The targets of a vertex's arcs; the vertex is given by its number in this part.
     pub fn neighbors(&self, local: usize) -> &[u64] {
         &self.targets[self.begins[local]..self.begins[local + 1]]
     }
 
-    /// The number of a vertex in this part, if it is here.
+    /// The number of a vertex in this part, if it belongs to it.
     pub fn local(&self, vertex: u64) -> Option<usize> {
         let local = vertex.checked_sub(self.first)? as usize;
         (local < self.len()).then_some(local)
@@ -105,7 +105,7 @@ fn owner(vertex: u64, parts: u64, vertices: u64) -> Rank {
 }
 
 impl Graph {
-    /// Number of vertices when there are so many parts.
+    /// Number of vertices with this many parts.
     pub fn vertices(&self, parts: usize) -> u64 {
         match self {
             Graph::Balanced { vertices, .. } => u64::from(*vertices) * parts as u64,
@@ -146,7 +146,7 @@ impl Graph {
         }
     }
 
-    /// The arcs from the vertices of a part of the paper's graph, or none of another graph's.
+    /// The arcs from the vertices of a part of the paper's graph; none for another graph.
     fn balanced_arcs(&self, part: usize, parts: usize, seed: u64) -> Vec<(u64, u64)> {
         let Graph::Balanced { vertices: own, probability, remote } = *self else {
             return Vec::new();
@@ -184,7 +184,7 @@ impl Graph {
     }
 }
 
-/// An edge of the Kronecker graph of the Graph500 benchmark (A, B, C = 0.57, 0.19, 0.19), its
+/// An edge of the Kronecker graph of the Graph500 benchmark (A, B, C = 0.57, 0.19, 0.19), with
 /// vertices renumbered so that their degrees do not follow their numbers.
 fn kronecker_edge(scale: u32, seed: u64, edge: u64) -> (u64, u64) {
     let (mut a, mut b) = (0u64, 0u64);
@@ -210,7 +210,7 @@ fn mix(mut x: u64) -> u64 {
     x ^ (x >> 31)
 }
 
-/// A permutation of the numbers of `bits` bits: each step can be undone.
+/// A permutation of the numbers of `bits` bits: each step is invertible.
 fn renumber(mut x: u64, bits: u32, seed: u64) -> u64 {
     let mask = (1u64 << bits) - 1;
     for round in 0..3u64 {

@@ -13,18 +13,18 @@ use mpi::traits::*;
 /// The distance of a vertex that the search did not reach.
 pub const UNREACHED: u32 = u32::MAX;
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Search {
     /// The distance of each vertex of this part from the root.
     pub distances: Vec<u32>,
-    /// Levels, the same on all ranks.
+    /// Number of levels, the same on all ranks.
     pub levels: u32,
-    /// The most ranks that this one sent to in a level.
+    /// The greatest number of ranks that this one sent to in a level.
     pub neighbors: usize,
 }
 
-/// Messages of pairs (owner, word), one for each owner, without repetitions.
+/// Groups pairs (owner, word) into messages, one for each owner, without repetitions.
 fn by_owner(mut words: Vec<(Rank, u64)>) -> Vec<(Rank, Vec<u64>)> {
     words.sort_unstable();
     words.dedup();
@@ -32,7 +32,7 @@ fn by_owner(mut words: Vec<(Rank, u64)>) -> Vec<(Rank, Vec<u64>)> {
     same.map(|same| (same[0].0, same.iter().map(|(_, word)| *word).collect())).collect()
 }
 
-/// Whether anything is left anywhere.
+/// Whether any rank has work left.
 fn any(comm: &impl Communicator, left: bool) -> bool {
     let mut all = false;
     comm.all_reduce_into(&left, &mut all, SystemOperation::logical_or());
@@ -75,11 +75,12 @@ pub fn search(comm: &impl Communicator, part: &Part, root: u64) -> Search {
     Search { distances, levels: level, neighbors }
 }
 
-/// Number of vertices, of all ranks, whose distance is wrong. Collective.
+/// Number of vertices, over all ranks, whose distance is wrong. Collective.
 ///
-/// A vertex's distance has to be one more than the least of those from which an arc leads to it;
-/// the root's is 0. Only the true distances are so: along any path to a vertex they grow by at most
-/// one, and from any reached vertex a path leads back to the root on which they fall.
+/// A vertex's distance must be one more than the least distance of the vertices with an arc to it;
+/// the root's is 0. Only the true distances satisfy this: along any path to a vertex they grow by
+/// at most one per arc, and from any reached vertex a path leads back to the root on which they
+/// fall.
 pub fn wrong(comm: &impl Communicator, part: &Part, root: u64, distances: &[u32]) -> u64 {
     let mut least = vec![UNREACHED; part.len()];
     let mut remote: Vec<(Rank, u64, u32)> = Vec::new();
@@ -120,7 +121,7 @@ mod tests {
     use std::collections::VecDeque;
     use std::sync::Mutex;
 
-    /// Searches in one queue.
+    /// Searches with one queue.
     fn sequential(parts: &[Part], root: u64) -> Vec<u32> {
         let arcs = parts.iter().flat_map(|part| (0..part.len()).map(|v| part.neighbors(v)));
         let arcs: Vec<&[u64]> = arcs.collect();

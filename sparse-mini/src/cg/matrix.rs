@@ -3,33 +3,33 @@
 use std::io::{BufRead, Read};
 use std::path::Path;
 
-/// Bytes that no line of a file reaches.
+/// A limit that no line of a valid file reaches, in bytes.
 const LONGEST_LINE: u64 = 64 << 10;
 
-/// How many rows a matrix may have with fewer elements than rows.
+/// The most rows of a matrix that may have fewer elements than rows.
 const FEW_ROWS: usize = 1 << 20;
 
 /// A square matrix, by rows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Matrix {
-    /// -Δ on a square of so many points each way, by differences to 4 neighbours.
+    /// -Δ on a square with this many points per side, by differences to 4 neighbours.
     Laplace2d(u32),
     /// The same on a cube, to 6 neighbours.
     Laplace3d(u32),
     /// A cube whose points are coupled to all 26 around them.
     Box3d(u32),
-    /// One that was read.
+    /// A matrix from a file.
     Stored(Stored),
 }
 
-/// Rows one behind the other.
+/// Stored row by row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Stored {
     begins: Vec<usize>,
     entries: Vec<(u32, f64)>,
 }
 
-/// A matrix that cannot be used.
+/// Why a matrix cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MatrixError {
     /// The file cannot be read.
@@ -37,10 +37,10 @@ pub enum MatrixError {
     Io {
         /// The file.
         file: String,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// It is no matrix that is understood.
+    /// The file is not a supported matrix.
     #[error("{file}, line {line}: {why}")]
     Format {
         /// The file.
@@ -62,7 +62,7 @@ impl Matrix {
         }
     }
 
-    /// Calls `entry` with column and value of each stored element of a row.
+    /// Calls `entry` with the column and the value of each stored element of a row.
     pub fn row(&self, row: usize, mut entry: impl FnMut(usize, f64)) {
         match self {
             Matrix::Laplace2d(n) => {
@@ -113,8 +113,8 @@ impl Matrix {
         len
     }
 
-    /// The first row of each of so many parts with as equal numbers of elements as possible, and
-    /// the number of rows behind them.
+    /// The first row of each of this many parts with numbers of elements as equal as possible,
+    /// followed by the number of rows.
     pub fn balanced(&self, parts: usize) -> Vec<usize> {
         let lens: Vec<usize> = (0..self.rows()).map(|row| self.row_len(row)).collect();
         let all: usize = lens.iter().sum();
@@ -131,8 +131,8 @@ impl Matrix {
         firsts
     }
 
-    /// For each of so many parts, the number of others of which it needs elements of the vector:
-    /// the k of the paper's table 3.
+    /// For each of this many parts, the number of other parts of which it needs elements of the
+    /// vector: the k of the paper's table 3.
     pub fn neighbors(&self, parts: usize) -> Vec<usize> {
         let firsts = self.balanced(parts);
         let of_part = |part: usize| {
@@ -156,7 +156,7 @@ impl Matrix {
     /// elements are 1), general or symmetric.
     ///
     /// # Errors
-    /// The file cannot be read, or is none of these.
+    /// The file cannot be read, or has another format.
     pub fn read(path: &Path) -> Result<Matrix, MatrixError> {
         let file = path.display().to_string();
         let io = |source| MatrixError::Io { file: file.clone(), source };
@@ -200,7 +200,7 @@ fn stencil(
     }
 }
 
-/// A matrix from the lines of a file; otherwise the number of the line and what is wrong there.
+/// A matrix from the lines of a file, or the number of a line and what is wrong with it.
 fn parse(lines: &[String]) -> Result<Matrix, (usize, String)> {
     let header = lines.first().map(|line| line.to_ascii_lowercase()).unwrap_or_default();
     let words: Vec<&str> = header.split_whitespace().collect();

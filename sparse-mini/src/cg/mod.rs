@@ -1,7 +1,7 @@
 //! Conjugate gradients on a sparse matrix in blocks of rows (the paper's section 5.3).
 //!
-//! In each product with the matrix every rank sends the elements of the vector that others need,
-//! by a sparse exchange: ranks need not know who will send to them.
+//! In each product with the matrix every rank sends the elements of the vector that others need, by
+//! a sparse exchange: ranks need not know which ranks will send to them.
 
 mod matrix;
 
@@ -13,15 +13,15 @@ use mpi::exchange::SparseExchange;
 use mpi::traits::*;
 use serde::{Deserialize, Serialize};
 
-/// A rank's rows of a matrix, and what others need of its part of the vector.
+/// A rank's rows of a matrix, and the elements of its part of the vector that others need.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Rows {
     begins: Vec<usize>,
-    /// Columns: own ones, and behind them those of others in the order of their numbers.
+    /// Columns: the rank's own ones, followed by those of others in the order of their numbers.
     columns: Vec<u32>,
     values: Vec<f64>,
     remote: usize,
-    /// Who needs which elements.
+    /// Which ranks need which elements.
     serves: Vec<(Rank, Vec<u32>)>,
 }
 
@@ -72,7 +72,7 @@ impl Rows {
         self.begins.len() - 1
     }
 
-    /// Whether there are none.
+    /// Whether there are no rows.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -85,7 +85,7 @@ impl Rows {
     /// The product with a vector, of which this rank has its part. Collective.
     ///
     /// # Panics
-    /// When the part is not as long as the rows are many.
+    /// If the part's length is not the number of rows.
     pub fn product(&self, comm: &impl Communicator, vector: &[f64]) -> Vec<f64> {
         assert_eq!(vector.len(), self.len(), "one element of the vector for each row");
         let pick = |places: &[u32]| places.iter().map(|at| vector[*at as usize]).collect();
@@ -109,13 +109,13 @@ impl Rows {
 /// When to stop.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Until {
-    /// The residual has become so many times smaller than the right-hand side.
+    /// The residual must become this many times smaller than the right-hand side.
     pub tolerance: f64,
-    /// So many iterations are over.
+    /// The greatest number of iterations.
     pub iterations: u32,
 }
 
-/// A solver between two iterations. It can be encoded, and goes on elsewhere.
+/// A solver between two iterations. It can be encoded, and continued elsewhere.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Solver {
     /// The rank's rows.
@@ -128,7 +128,7 @@ pub struct Solver {
     /// Square of the residual's norm.
     rho: f64,
     first: f64,
-    /// Iterations done.
+    /// Number of iterations.
     pub iterations: u32,
 }
 
@@ -181,8 +181,8 @@ impl Solver {
         self.iterations += 1;
     }
 
-    /// The true residual's norm over the right-hand side's, and the largest error of an element of
-    /// the solution. Collective.
+    /// The norm of the true residual over that of the right-hand side, and the largest error of an
+    /// element of the solution. Collective.
     pub fn check(&self, comm: &impl Communicator) -> (f64, f64) {
         let product = self.rows.product(comm, &self.solution);
         let residual: Vec<f64> = self.right.iter().zip(&product).map(|(b, q)| b - q).collect();

@@ -10,15 +10,15 @@ use super::{positive, protocols};
 
 /// Exchange messages of random lengths with random ranks, and nothing else.
 ///
-/// Prints the microseconds of a round by each protocol (with --exchange: by that one), among all
-/// ranks or some of them. The exit status is 1 when messages were lost or changed.
+/// Prints the microseconds per round with each protocol (with --exchange: with that one), among all
+/// ranks or some of them. The exit status is 1 if messages were lost or changed.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Different targets of each rank in a round
+    /// Number of different targets of each rank in a round
     #[arg(short, long, value_name = "COUNT", default_value_t = 6)]
     k: usize,
 
-    /// Messages have from 1 to so many bytes
+    /// Messages have from 1 to this many bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1024, value_parser = positive)]
     longest: usize,
 
@@ -26,7 +26,7 @@ pub struct Args {
     #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = positive)]
     rounds: usize,
 
-    /// Times that all protocols are timed in turn; medians are printed
+    /// How often all protocols are timed, alternately; medians are printed
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = positive)]
     repeat: usize,
 

@@ -10,9 +10,9 @@ use sparse_mini::bfs::{Graph, Part, UNREACHED, search, wrong};
 
 use super::{line, positive};
 
-/// Search a graph level by level, remote vertices going by sparse exchange.
+/// Search a graph level by level; remote vertices are sent by sparse exchange.
 ///
-/// Distances are checked arc by arc; the exit status is 1 when one is wrong.
+/// Distances are checked arc by arc; the exit status is 1 if one is wrong.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// balanced: each rank has a random graph and a few arcs to others; or kronecker: Graph500's
@@ -20,7 +20,7 @@ pub struct Args {
     graph: Kind,
 
     /// Vertices of each rank (balanced)
-    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = vrt_cli::positive::<u32>)]
     vertices: u32,
 
     /// Probability of an edge between two vertices of a rank (balanced)
@@ -35,7 +35,7 @@ pub struct Args {
     #[arg(long, value_name = "NUMBER", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=40))]
     scale: u32,
 
-    /// Edges for each vertex (kronecker)
+    /// Edges per vertex (kronecker)
     #[arg(long, value_name = "COUNT", default_value_t = 16, value_parser = clap::value_parser!(u32).range(1..=1024))]
     factor: u32,
 

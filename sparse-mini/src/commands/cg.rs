@@ -10,29 +10,30 @@ use sparse_mini::cg::{Matrix, MatrixError, Solver, Until};
 
 use super::{line, positive, positive_number};
 
-/// Solve a sparse system by conjugate gradients, elements of the vector going by sparse exchange.
+/// Solve a sparse system by conjugate gradients; elements of the vector are sent by sparse
+/// exchange.
 ///
-/// The right-hand side is the one whose solution is all ones. The exit status is 1 when the
-/// solution is wrong.
+/// The right-hand side is the one whose solution is all ones. The exit status is 1 if the solution
+/// is wrong.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// laplace2d:N, laplace3d:N, box3d:N (N points each way), or a Matrix Market file
+    /// laplace2d:N, laplace3d:N, box3d:N (N points per side), or a Matrix Market file
     #[arg(long, value_name = "MATRIX", default_value = "laplace3d:32")]
     matrix: String,
 
-    /// Stop when the residual has become so many times smaller
+    /// Stop when the residual has become this many times smaller
     #[arg(long, value_name = "NUMBER", default_value_t = 1e-8, value_parser = positive_number)]
     tolerance: f64,
 
-    /// Stop after so many iterations
+    /// Stop after this many iterations
     #[arg(long, value_name = "COUNT", default_value_t = 10_000)]
     max_iterations: u32,
 
-    /// Offer ranks to the load balancer once in so many iterations; 0 for never
+    /// Offer ranks to the load balancer once in this many iterations; 0 for never
     #[arg(long, value_name = "COUNT", default_value_t = 20)]
     migrate_every: u32,
 
-    /// Solve nothing: print how many neighbours parts have when there are so many of them
+    /// Solve nothing: print how many neighbours each part has, for these numbers of parts
     #[arg(long, value_name = "LIST", value_delimiter = ',', value_parser = positive)]
     neighbors: Vec<usize>,
 
@@ -40,7 +41,7 @@ pub struct Args {
     pub vrt: mpi::Config,
 }
 
-/// Runs the program before there are ranks: the matrix is read once.
+/// Starts the program before there are ranks: the matrix is read once.
 pub fn launch(args: Box<Args>) -> ExitCode {
     let matrix = match matrix(&args.matrix) {
         Ok(matrix) => matrix,

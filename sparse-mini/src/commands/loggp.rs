@@ -6,10 +6,11 @@ use std::process::ExitCode;
 use mpi::traits::*;
 use sparse_mini::loggp::{Measured, measure};
 
-/// Measure the LogGP parameters of the network between ranks, and say what they promise.
+/// Measure the LogGP parameters of the network between ranks, and print predictions from them.
 ///
 /// `--pes 1` measures between ranks of one PE, `--pes 2` between PEs, `--node-size 1` between
-/// nodes. What --output writes can be given to --loggp of any job, and to `simulate --machine`.
+/// nodes. The file written by --output can be given to --loggp of any job, and to `simulate
+/// --machine`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Write everything to this file, as JSON

@@ -1,4 +1,4 @@
-//! The subcommands: their options, and what they print.
+//! The subcommands: their options and their output.
 
 pub mod bench;
 pub mod bfs;
@@ -11,16 +11,16 @@ use std::process::ExitCode;
 
 use mpi::exchange::Protocol;
 
-/// Exit status when options make no sense.
+/// Exit status if options are invalid.
 pub const USAGE: u8 = 2;
 
-/// Prints what is wrong with the options; the status for that.
+/// Prints what is wrong with the options; returns the status.
 pub fn usage(error: &dyn std::fmt::Display) -> ExitCode {
     eprintln!("sparse-mini: {error}");
     ExitCode::from(USAGE)
 }
 
-/// The protocols that `--exchange` asks for: all when it is silent.
+/// The protocols that `--exchange` selects: all if it is not given.
 pub fn protocols(vrt: &mpi::Config) -> Vec<Protocol> {
     // What cannot be was refused before ranks were started.
     match vrt.exchange() {
@@ -29,13 +29,13 @@ pub fn protocols(vrt: &mpi::Config) -> Vec<Protocol> {
     }
 }
 
-/// A number from 1 up.
+/// A number of at least 1.
 pub fn positive(text: &str) -> Result<usize, String> {
     let number = text.parse().ok().filter(|n| *n >= 1);
     number.ok_or_else(|| "a whole number from 1 up is allowed".to_owned())
 }
 
-/// A number that is more than 0.
+/// A number above 0.
 pub fn positive_number(text: &str) -> Result<f64, String> {
     let number = text.parse().ok().filter(|n: &f64| n.is_finite() && *n > 0.0);
     number.ok_or_else(|| "a number more than 0 is allowed".to_owned())

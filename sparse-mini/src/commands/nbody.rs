@@ -9,24 +9,24 @@ use sparse_mini::nbody::{Galaxy, Recut, Settings};
 
 use super::{line, positive_number};
 
-/// Let two galaxies meet; bodies that leave a rank's part of space go by sparse exchange.
+/// Simulate the encounter of two galaxies; bodies that leave a rank's part of space are sent by sparse exchange.
 ///
-/// The exit status is 1 when bodies are lost, or energy is not conserved.
+/// The exit status is 1 if bodies are lost, or energy is not conserved.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Bodies, three quarters of them in the first galaxy
+    /// Number of bodies, three quarters of them in the first galaxy
     #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..=1 << 32))]
     bodies: u64,
 
-    /// Steps
+    /// Number of steps
     #[arg(long, value_name = "COUNT", default_value_t = 50)]
     steps: u32,
 
-    /// Time from step to step
+    /// Time step
     #[arg(long, value_name = "TIME", default_value_t = 0.02, value_parser = positive_number)]
     time_step: f64,
 
-    /// A group of bodies acts as one if its size is less than so many times its distance
+    /// A group of bodies acts as one if its size is less than this many times its distance
     #[arg(long, value_name = "NUMBER", default_value_t = 0.5, value_parser = positive_number)]
     opening: f64,
 
@@ -34,12 +34,12 @@ pub struct Args {
     #[arg(long, value_name = "LENGTH", default_value_t = 0.05, value_parser = positive_number)]
     soft: f64,
 
-    /// How space is cut: so that ranks have the same work, anew when it differs by 5%; once, so that
-    /// they have as many bodies; or once, so that they have the same volume (and very different work)
+    /// How space is cut: so that ranks have the same work, repeated when it differs by 5%; once, so that they have as
+    /// many bodies; or once, so that they have the same volume (and very different work)
     #[arg(long, value_name = "HOW", default_value = "work")]
     cut: Cut,
 
-    /// The largest change of energy that is taken for conserved
+    /// The largest change of energy that counts as conserved
     #[arg(long, value_name = "PART", default_value_t = 0.02, value_parser = positive_number)]
     energy: f64,
 
@@ -47,7 +47,7 @@ pub struct Args {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
-    /// Offer ranks to the load balancer once in so many steps; 0 for never
+    /// Offer ranks to the load balancer once in this many steps; 0 for never
     #[arg(long, value_name = "COUNT", default_value_t = 1)]
     migrate_every: u32,
 
@@ -69,9 +69,9 @@ struct State {
     energy: f64,
     step: u32,
     seconds: f64,
-    /// Interactions of all its bodies, in all steps.
+    /// Interactions of all its bodies, over all steps.
     work: f64,
-    /// Over all steps, the interactions of the PE that had the most, and of all PEs.
+    /// Over all steps, the interactions of the PE with the most, and of all PEs.
     most_of_pes: f64,
     of_pes: f64,
 }
@@ -110,7 +110,7 @@ pub fn run(args: &Args) -> ExitCode {
     report(&world, args, &state)
 }
 
-/// Books the work of a step, by the PEs where ranks are now.
+/// Attributes the work of a step to the PEs where ranks are now.
 fn note_work(world: &impl Communicator, pes: usize, state: &mut State) {
     let work = state.galaxy.bodies.iter().map(|body| body.work).sum::<f64>();
     state.work += work;

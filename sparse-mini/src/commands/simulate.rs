@@ -9,12 +9,12 @@ use sparse_mini::simulate::{SIMULATED, crossover, simulate};
 
 use super::{positive, usage};
 
-/// Play the protocols on a network that is not here, message by message.
+/// Simulate the protocols on another network, message by message.
 ///
 /// Prints the microseconds of one exchange, and the gain of NBX over the best of PEX and PCX.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// intrepid, jaguar or bigred (the paper's), or a file that `sparse-mini loggp` wrote
+    /// intrepid, jaguar or bigred (the paper's), or a file written by `sparse-mini loggp`
     #[arg(long, value_name = "MACHINE", default_value = "intrepid")]
     machine: String,
 
@@ -23,11 +23,11 @@ pub struct Args {
           default_value = "64,128,256,512,1024,2048,4096,8192,16384")]
     processes: Vec<u32>,
 
-    /// Different targets of each process
+    /// Number of different targets of each process
     #[arg(short, long, value_name = "COUNT", default_value_t = 6)]
     k: usize,
 
-    /// Messages have from 1 to so many bytes
+    /// Messages have from 1 to this many bytes
     #[arg(long, value_name = "BYTES", default_value_t = 1024, value_parser = positive)]
     longest: usize,
 
@@ -35,12 +35,12 @@ pub struct Args {
     #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
-    /// Look for the number of processes, up to this one, from which on NBX is fastest
+    /// Search for the number of processes, up to this one, from which on NBX is fastest
     #[arg(long, value_name = "LARGEST", value_parser = positive)]
     crossover: Option<usize>,
 }
 
-/// What `sparse-mini loggp` writes, of which this is read.
+/// The part of `sparse-mini loggp`'s output that is read.
 #[derive(serde::Deserialize)]
 struct Measured {
     parameters: mpi::exchange::LogGp,

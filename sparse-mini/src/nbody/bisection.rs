@@ -1,5 +1,5 @@
 //! Orthogonal recursive bisection: space is cut in two across its longest axis, so that each side
-//! has its share of the weight, and each side again, until there is a part for every rank.
+//! has its share of the weight, and each side is cut again, until there is a part for every rank.
 
 use mpi::Rank;
 use mpi::collective::SystemOperation;
@@ -15,12 +15,12 @@ pub struct Bisection {
     cuts: Vec<Cut>,
 }
 
-/// Below the cut are the first `half` of its ranks.
+/// The first `half` of its ranks are below the cut.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 struct Cut {
     axis: usize,
     at: f64,
-    /// What lies below and above: a cut, or a rank.
+    /// What is below and above: a cut, or a rank.
     sides: [Side; 2],
 }
 
@@ -30,13 +30,13 @@ enum Side {
     Rank(Rank),
 }
 
-/// Steps in which a cut's place is looked for, each halving the interval.
+/// Steps of the search for a cut's position, each halving the interval.
 const STEPS: u32 = 40;
 
-/// A part of space that is to be divided among ranks.
+/// A part of space to be divided among ranks.
 struct Region {
     ranks: std::ops::Range<usize>,
-    /// The cut above it and its side there.
+    /// The parent cut and its side there.
     parent: Option<(u32, usize)>,
 }
 
@@ -97,7 +97,7 @@ impl Bisection {
         Bisection { cuts }
     }
 
-    /// The rank that has a place.
+    /// The rank that owns a position.
     pub fn owner(&self, place: [f64; 3]) -> Rank {
         let Some(mut cut) = self.cuts.first() else { return 0 };
         loop {
@@ -109,7 +109,7 @@ impl Bisection {
     }
 }
 
-/// The least and largest coordinates of the places in each region, those of all ranks.
+/// The least and greatest coordinates of the positions in each region, over all ranks.
 fn boxes(
     comm: &impl Communicator,
     places: &[Weighted],
@@ -141,7 +141,7 @@ fn longest(bounds: &[[f64; 2]; 3]) -> usize {
     (0..3).max_by(|a, b| length(a).total_cmp(&length(b))).unwrap_or(0)
 }
 
-/// Where to cut each region, so that its share of the weight lies below.
+/// Where to cut each region, so that its share of the weight is below.
 fn weighted_cuts(
     comm: &impl Communicator,
     places: &[Weighted],

@@ -1,10 +1,10 @@
 //! Galaxies: bodies that attract each other, by the method of Barnes and Hut (the paper's section
 //! 5.2).
 //!
-//! Space is cut by orthogonal recursive bisection, a part for each rank. After each step bodies
-//! that have left their part go to its new owner by a sparse exchange: only their old owner knows.
-//! What a rank needs to know of the others' bodies comes in another: the essential part of their
-//! trees.
+//! Space is cut by orthogonal recursive bisection, a part for each rank. After each step, bodies
+//! that have left their part are sent to its new owner by a sparse exchange: only their old owner
+//! knows. What a rank needs to know about the others' bodies, the essential part of their trees, is
+//! sent by another exchange.
 
 mod bisection;
 mod tree;
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 /// A body.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize, Equivalence)]
 pub struct Body {
-    /// Its number, for ever.
+    /// Its number, which never changes.
     pub number: u64,
     /// Its mass.
     pub mass: f64,
@@ -36,11 +36,11 @@ pub struct Body {
     pub acceleration: [f64; 3],
     /// See `acceleration`.
     pub potential: f64,
-    /// What finding them took, in interactions.
+    /// The cost of computing them, in interactions.
     pub work: f64,
 }
 
-/// How space is cut anew.
+/// When space is cut again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Recut {
     /// When the ranks' work differs by more than 5%: each gets the same work.
@@ -60,7 +60,7 @@ pub struct Settings {
     pub seed: u64,
     /// Time from step to step, in the natural units of a galaxy (G = M = R = 1).
     pub step: f64,
-    /// A cell acts as one if its size is less than so many times its distance.
+    /// A cell acts as one if its size is less than this many times its distance.
     pub opening: f64,
     /// Forces are softened at this distance.
     pub soft: f64,
@@ -68,10 +68,10 @@ pub struct Settings {
     pub recut: Recut,
 }
 
-/// The largest of the ranks' work over the mean at which space is cut anew.
+/// The ratio of the greatest work of a rank to the mean at which space is cut again.
 const SKEW: f64 = 1.05;
 
-/// What is conserved.
+/// The conserved quantities.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Totals {
     /// Kinetic and potential energy.
@@ -82,23 +82,23 @@ pub struct Totals {
     pub bodies: [u64; 2],
 }
 
-/// A rank's bodies between two steps. It can be encoded, and goes on elsewhere.
+/// A rank's bodies between two steps. It can be encoded, and continued elsewhere.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Galaxy {
     settings: Settings,
     /// The bodies of this rank.
     pub bodies: Vec<Body>,
     bisection: Bisection,
-    /// The most ranks that this one has sent bodies to after a step.
+    /// The greatest number of ranks that this one has sent bodies to after a step.
     pub neighbors: usize,
-    /// Bodies that have left this rank for another.
+    /// Bodies that have left this rank for another one.
     pub migrated: u64,
     /// How often space was cut.
     pub cuts: u32,
 }
 
-/// Two galaxies (Plummer spheres, three quarters of all bodies and the rest) that are about to
-/// meet; the bodies with these numbers.
+/// Two galaxies (Plummer spheres, three quarters of all bodies and the rest) before their
+/// encounter; only the bodies with these numbers.
 pub fn two_galaxies(settings: &Settings, numbers: std::ops::Range<u64>) -> Vec<Body> {
     let body = |number: u64| {
         let mut random = ChaCha8Rng::seed_from_u64(settings.seed);
@@ -146,7 +146,7 @@ fn direction(random: &mut impl Rng) -> [f64; 3] {
 }
 
 impl Galaxy {
-    /// The bodies at the beginning. Collective.
+    /// The initial bodies. Collective.
     pub fn new(comm: &impl Communicator, settings: Settings) -> Galaxy {
         let (me, ranks) = (comm.rank() as u64, comm.size() as u64);
         let first = |rank: u64| rank * settings.bodies / ranks;
@@ -185,7 +185,7 @@ impl Galaxy {
         }
     }
 
-    /// The most work of a rank over the mean. Collective.
+    /// The greatest work of a rank over the mean. Collective.
     pub fn skew(&self, comm: &impl Communicator) -> f64 {
         let mine: f64 = self.bodies.iter().map(|body| body.work).sum();
         let (mut most, mut all) = (0.0, 0.0);
@@ -194,7 +194,7 @@ impl Galaxy {
         most * comm.size() as f64 / all
     }
 
-    /// Sends bodies that are in others' parts of space there; returns to how many ranks.
+    /// Sends bodies that are in other ranks' parts of space there; returns the number of ranks.
     fn send_home(&mut self, comm: &impl Communicator) -> usize {
         let me = comm.rank();
         let mut leaving: Vec<(Rank, Body)> = Vec::new();
@@ -217,7 +217,7 @@ impl Galaxy {
         messages.len()
     }
 
-    /// Finds what acts on each body.
+    /// Computes the forces on each body.
     fn feel(&mut self, comm: &impl Communicator) {
         let Settings { opening, soft, .. } = self.settings;
         let mut points: Vec<Point> =
@@ -270,7 +270,7 @@ impl Galaxy {
         words.map(|it| Point { mass: it[0], place: [it[1], it[2], it[3]] }).collect()
     }
 
-    /// What is conserved. Collective.
+    /// The conserved quantities. Collective.
     pub fn totals(&self, comm: &impl Communicator) -> Totals {
         let mut mine = [0.0; 4];
         let mut counted = [self.bodies.len() as u64, 0];
@@ -308,7 +308,7 @@ mod tests {
         recut: Recut::ByWork,
     };
 
-    /// Accelerations by looking at all pairs.
+    /// Accelerations from all pairs.
     fn direct(bodies: &[Body]) -> Vec<[f64; 3]> {
         let points: Vec<Point> =
             bodies.iter().map(|body| Point { mass: body.mass, place: body.place }).collect();

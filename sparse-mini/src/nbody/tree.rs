@@ -9,9 +9,9 @@ pub struct Point {
     pub place: [f64; 3],
 }
 
-/// Bodies in a leaf, at most (unless they are in one place).
+/// The most bodies in a leaf (unless they are at one position).
 const LEAF: usize = 8;
-/// Levels, at most: bodies in one place would be divided for ever.
+/// The most levels: bodies at one position would be divided forever.
 const DEPTH: u32 = 64;
 const NOBODY: u32 = u32::MAX;
 
@@ -24,7 +24,7 @@ struct Cell {
     centre: [f64; 3],
     /// The points in it, in the tree's order.
     points: std::ops::Range<u32>,
-    /// The first of its children, which follow each other, and their number; leaves have none.
+    /// The first of its children, which are contiguous, and their number; leaves have none.
     children: (u32, u32),
 }
 
@@ -33,18 +33,18 @@ struct Cell {
 pub struct Tree {
     cells: Vec<Cell>,
     points: Vec<Point>,
-    /// Where each point of the tree was among those given.
+    /// The index of each of the tree's points among the given ones.
     order: Vec<u32>,
 }
 
-/// What acts on a body.
+/// The field at a body.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Field {
     /// Acceleration.
     pub acceleration: [f64; 3],
     /// Potential.
     pub potential: f64,
-    /// Cells and points that were looked at.
+    /// Number of cells and points visited.
     pub interactions: u32,
 }
 
@@ -119,8 +119,9 @@ impl Tree {
         }
     }
 
-    /// What all points but `except` (its number among those given) do at a place. A cell acts as
-    /// one if its size is less than `opening` times its distance; forces are softened at `soft`.
+    /// The field of all points except `except` (its index among the given ones) at a position. A
+    /// cell acts as one if its size is less than `opening` times its distance; forces are softened
+    /// at `soft`.
     pub fn field(&self, place: [f64; 3], except: Option<u32>, opening: f64, soft: f64) -> Field {
         let mut field = Field::default();
         let except = except.unwrap_or(NOBODY);
@@ -150,7 +151,7 @@ impl Tree {
         field
     }
 
-    /// What has to be known of these points anywhere in a box: cells that act as one on all of it,
+    /// What must be known about these points anywhere in a box: cells that act as one on all of it,
     /// and single points near it (the locally essential tree of Salmon 1991).
     pub fn essential(&self, low: [f64; 3], high: [f64; 3], opening: f64) -> Vec<Point> {
         let mut essential = Vec::new();

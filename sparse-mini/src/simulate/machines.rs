@@ -1,4 +1,4 @@
-//! The machines of the paper: tables 1 and 2, and what section 4 says of their networks.
+//! The machines of the paper: tables 1 and 2, and section 4 on their networks.
 
 use mpi::exchange::LogGp;
 use serde::{Deserialize, Serialize};
@@ -10,14 +10,14 @@ pub struct Machine {
     pub name: String,
     /// The parameters of its network.
     pub parameters: LogGp,
-    /// Processes that share a link into the network: their bytes follow each other on it.
+    /// Processes that share a link into the network, on which their bytes are serialised.
     #[serde(default = "one")]
     pub processes_per_link: usize,
-    /// Microseconds of a barrier in hardware, from the last process's coming to everybody's going.
+    /// Microseconds of a hardware barrier, from the last process's arrival to the release of all.
     #[serde(default)]
     pub hardware_barrier: Option<f64>,
-    /// Microseconds for an entry of the table that PEX and PCX send around: to fill it in, add it
-    /// to another or copy it. Not a parameter of LogGP.
+    /// Microseconds per entry of the table that PEX and PCX send around: to fill it in, add it to
+    /// another or copy it. Not a parameter of LogGP.
     #[serde(default)]
     pub entry: f64,
 }
@@ -27,7 +27,7 @@ fn one() -> usize {
 }
 
 impl Machine {
-    /// A machine with so many processes, each with a link of its own.
+    /// A machine with this many processes, each with its own link.
     pub fn new(name: &str, parameters: LogGp) -> Machine {
         Machine {
             name: name.to_owned(),
@@ -42,9 +42,9 @@ impl Machine {
 /// The machines of the paper, each with 4 processes on a node.
 ///
 /// Intrepid's nodes have six torus links for them, and a network for barriers that takes less than
-/// a microsecond. The nodes of Jaguar and Big Red have one link each, whose whole rate is what G
-/// says: SeaStar 2 takes 1.7 GB/s from a node, Myrinet 2000 0.24 GB/s. An entry of a table takes
-/// four cycles (two loads, an addition, a store) at 0.85, 2.3 and 2.5 GHz.
+/// a microsecond. The nodes of Jaguar and Big Red have one link each, and G is its whole rate:
+/// SeaStar 2 takes 1.7 GB/s from a node, Myrinet 2000 0.24 GB/s. An entry of a table takes four
+/// cycles (two loads, an addition, a store) at 0.85, 2.3 and 2.5 GHz.
 pub fn machines() -> [Machine; 3] {
     let machine = |name: &str, [latency, overhead, gap, gap_per_byte, synchronous]: [f64; 5]| {
         let synchronous_latency = synchronous;

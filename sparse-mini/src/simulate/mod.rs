@@ -1,9 +1,9 @@
-//! A simulation of the exchange protocols, message by message, for networks that are not here.
+//! A simulation of the exchange protocols, message by message, for other networks.
 //!
-//! Each process is a small state machine; `network` lets messages come in the order of time.
-//! All start at time 0, each sends to k random others, and an exchange is over when the last
-//! process is done. The first phase of PEX and PCX, and the barrier of RSX and NBX, are played step
-//! by step as libraries do them (`schedule`).
+//! Each process is a small state machine; `network` delivers messages in time order. All processes
+//! start at time 0, each sends to k random others, and an exchange ends when the last process is
+//! done. The first phase of PEX and PCX, and the barrier of RSX and NBX, are simulated step by step
+//! as libraries do them (`schedule`).
 
 pub mod machines;
 mod network;
@@ -19,7 +19,7 @@ use crate::microbenchmark::{self, Load};
 /// The protocols that are simulated.
 pub const SIMULATED: [Protocol; 4] = [Protocol::Pex, Protocol::Pcx, Protocol::Rsx, Protocol::Nbx];
 
-/// What a simulated exchange took.
+/// The result of a simulated exchange.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Simulated {
     /// Microseconds until the last process was done.
@@ -33,17 +33,17 @@ pub struct Simulated {
 #[error("{0} is not simulated: pex, pcx, rsx and nbx are")]
 pub struct NotSimulated(pub Protocol);
 
-/// Bytes that increase a counter from afar.
+/// Bytes of a message that increments a remote counter.
 const COUNT: usize = 8;
 
-/// Where a process is in its protocol.
+/// The state of a process in its protocol.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Phase {
-    /// NBX: sends are under way.
+    /// NBX: sends are in flight.
     Sending,
     /// In the collective operation.
     Collective,
-    /// Data that it knows of is under way.
+    /// Data that it knows of is in flight.
     Receiving,
     Done,
 }
@@ -53,9 +53,9 @@ struct Process {
     phase: Phase,
     step: u8,
     sent: bool,
-    /// Steps whose messages have come.
+    /// Steps whose messages have arrived.
     came: u64,
-    /// Data messages that have not come, and acknowledgements.
+    /// Data messages and acknowledgements that have not arrived.
     data: u32,
     acknowledgements: u32,
 }
@@ -68,15 +68,15 @@ struct Exchange<'a> {
     processes: Vec<Process>,
     /// What each process sends.
     messages: Vec<Vec<(u32, u32)>>,
-    /// Processes in the hardware barrier, and when the last one came.
+    /// Number of processes in the hardware barrier, and the arrival of the last one.
     arrived: usize,
     last: f64,
 }
 
-/// Simulates one exchange among so many processes; `load` says who sends what.
+/// Simulates one exchange among this many processes; `load` defines who sends what.
 ///
 /// # Errors
-/// The protocol is none of [`SIMULATED`].
+/// The protocol is not one of [`SIMULATED`].
 pub fn simulate(
     machine: &Machine,
     protocol: Protocol,
@@ -245,7 +245,7 @@ impl Exchange<'_> {
         }
     }
 
-    /// One of the messages that a process waits for before the barrier is done.
+    /// One of the messages that a process awaits before the barrier is complete.
     fn acknowledged(&mut self, me: usize) {
         self.processes[me].acknowledgements -= 1;
         if self.processes[me].acknowledgements == 0 {
@@ -254,10 +254,10 @@ impl Exchange<'_> {
     }
 }
 
-/// The least number of processes, of those tried, from which on NBX is the fastest of the
+/// The least number of processes, among those tried, from which on NBX is the fastest of the
 /// protocols that send messages (PEX, PCX, NBX), in the mean of three draws.
 ///
-/// Numbers are tried from 4 up to `largest`, eight in each doubling.
+/// The numbers range from 4 to `largest`, eight per doubling.
 pub fn crossover(machine: &Machine, load: &Load, largest: usize) -> Option<usize> {
     let mut since = None;
     for eighths in 16.. {
@@ -291,7 +291,7 @@ mod tests {
         simulate(machine, protocol, processes, &LOAD).unwrap().time
     }
 
-    /// What section 4.3 of the paper measured, within 30%.
+    /// The measurements in section 4.3 of the paper, within 30%.
     #[test]
     fn the_results_of_the_paper() {
         let [intrepid, jaguar, _] = machines();
@@ -308,9 +308,9 @@ mod tests {
         assert!((found / 2048.0 - 1.0f64).abs() < 0.3, "Jaguar: {found}");
     }
 
-    /// Big Red's crossover, about 400 processes, is found later. The two curves are nearly
-    /// parallel there: nine rounds of L + 2o and as many messages each, and 3% between them are a
-    /// hundred processes.
+    /// The simulated crossover of Big Red, about 400 processes, is higher than the measured one.
+    /// The two curves are nearly parallel there: nine rounds of L + 2o and as many messages each,
+    /// and a difference of 3% between them shifts the crossover by a hundred processes.
     #[test]
     fn at_the_crossover_of_big_red_the_curves_are_close() {
         let [_, _, bigred] = machines();

@@ -1,9 +1,9 @@
-//! Messages between processes, by the LogGP model: an event when each leaves, and one when it comes.
+//! Messages between processes, by the LogGP model: an event when each leaves, and one when it arrives.
 //!
-//! A process is busy for o when it sends and for o when it receives, and sends and receives not
-//! more often than once in g. A message of b bytes is under way for L + (b - 1) G and occupies the
-//! link of the sender's node, and later the receiver's, for b G. So a message of 10 bytes between
-//! idle processes takes L + 2o + 9G. Times are microseconds.
+//! A process is busy for o when it sends and for o when it receives, and sends and receives at most
+//! once in g. A message of b bytes is in flight for L + (b - 1) G and occupies the link of the
+//! sender's node, and later the receiver's, for b G. So a message of 10 bytes between idle
+//! processes takes L + 2o + 9G. Times are in microseconds.
 //!
 //! Invariant: events are taken in the order of their times, and a process's clock only advances.
 
@@ -12,7 +12,7 @@ use std::collections::BinaryHeap;
 
 use super::machines::Machine;
 
-/// What a message is for.
+/// The purpose of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Kind {
     Data,
@@ -20,13 +20,13 @@ pub(super) enum Kind {
     Synchronous,
     /// The receive of a synchronous message has begun.
     Acknowledgement,
-    /// Increases a counter of a process, which takes no part.
+    /// Increments a counter of a process, which takes no part.
     Count,
     /// Step of a collective operation.
     Step(u8),
 }
 
-/// A message that leaves or comes. Ordered by time, as the bits of a number that is not negative.
+/// A message that leaves or arrives. Ordered by time, as the bits of a non-negative number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Event {
     time: u64,
@@ -35,7 +35,7 @@ struct Event {
     from: u32,
     bytes: u32,
     kind: Kind,
-    /// It goes into its link now; otherwise it comes.
+    /// It enters its link now; otherwise it arrives.
     leaves: bool,
 }
 
@@ -45,20 +45,20 @@ pub(super) struct Received {
     pub(super) to: usize,
     pub(super) from: usize,
     pub(super) kind: Kind,
-    /// When it came.
+    /// When it arrived.
     pub(super) time: f64,
 }
 
-/// Processes, links, and messages under way.
+/// Processes, links, and messages in flight.
 #[derive(Debug)]
 pub(super) struct Network<'a> {
     machine: &'a Machine,
-    /// Until when each process is busy.
+    /// The time until which each process is busy.
     clocks: Vec<f64>,
     /// When each process may send, and receive, again.
     may_send: Vec<f64>,
     may_receive: Vec<f64>,
-    /// Until when each link is occupied.
+    /// The time until which each link is occupied.
     out: Vec<f64>,
     into: Vec<f64>,
     events: BinaryHeap<Reverse<Event>>,
@@ -91,12 +91,12 @@ impl<'a> Network<'a> {
         self.sent
     }
 
-    /// Until when a process is busy.
+    /// The time until which a process is busy.
     pub(super) fn clock(&self, process: usize) -> f64 {
         self.clocks[process]
     }
 
-    /// A process does nothing until a time.
+    /// Makes a process idle until a time.
     pub(super) fn wait_until(&mut self, process: usize, time: f64) {
         self.clocks[process] = self.clocks[process].max(time);
     }
@@ -115,14 +115,14 @@ impl<'a> Network<'a> {
         self.push(from, to, bytes, kind, true, begin);
     }
 
-    /// The network tells the sender of a synchronous message that its receive has begun. The table
-    /// of synchronous sends has what this costs; processes have no more to do with it.
+    /// The network tells the sender of a synchronous message that its receive has begun. The cost
+    /// is included in the table of synchronous sends; the processes do nothing more.
     pub(super) fn acknowledge(&mut self, from: usize, to: usize) {
         let comes = self.clocks[from] + self.machine.parameters.latency;
         self.push(from, to, 0, Kind::Acknowledgement, false, comes);
     }
 
-    /// A process works for so many entries of a table.
+    /// A process works on this many entries of a table.
     pub(super) fn work(&mut self, process: usize, entries: usize) {
         self.clocks[process] += entries as f64 * self.machine.entry;
     }
@@ -140,7 +140,7 @@ impl<'a> Network<'a> {
         }));
     }
 
-    /// Lets the next message come and be received.
+    /// Delivers the next message.
     pub(super) fn next(&mut self) -> Option<Received> {
         loop {
             let Reverse(event) = self.events.pop()?;
@@ -152,7 +152,7 @@ impl<'a> Network<'a> {
         }
     }
 
-    /// A message goes into its link, behind those that left before.
+    /// A message enters its link, after those that left before.
     fn leave(&mut self, event: Event) {
         let Event { to, from, bytes, kind, time, .. } = event;
         let parameters = self.machine.parameters;
@@ -167,7 +167,7 @@ impl<'a> Network<'a> {
         self.push(from as usize, to as usize, bytes as usize, kind, false, comes);
     }
 
-    /// A message comes and is received.
+    /// A message arrives and is received.
     fn come(&mut self, event: Event) -> Received {
         let parameters = self.machine.parameters;
         let (to, from, kind) = (event.to as usize, event.from as usize, event.kind);

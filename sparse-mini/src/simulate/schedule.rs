@@ -1,28 +1,28 @@
-//! Collective operations as the libraries of the time did them for short data: who sends how much
-//! to whom in which step.
+//! Collective operations as the libraries of the time implemented them for short data: who sends
+//! how much to whom in which step.
 
 /// A collective operation among all processes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Schedule {
-    /// A barrier by dissemination (Hensgen, Finkel, Manber 1988), as LibNBC has it.
+    /// A barrier by dissemination (Hensgen, Finkel, Manber 1988), as in LibNBC.
     Dissemination,
-    /// An all-to-all with so many bytes for each process, by Bruck's algorithm, as MPICH and Open
-    /// MPI do it for short entries.
+    /// An all-to-all with this many bytes per process, by Bruck's algorithm, as MPICH and Open MPI
+    /// implement it for short entries.
     Bruck { entry: usize },
-    /// A reduce-scatter likewise, by recursive halving, as both do it for vectors of this length.
-    /// If processes are no power of two, some fold theirs into a neighbour's first and are given
-    /// their result by it at the end.
+    /// A reduce-scatter with the same sizes, by recursive halving, as both implement it for vectors
+    /// of this length. If the number of processes is not a power of two, some first fold theirs
+    /// into a neighbour's and get their result from it at the end.
     Halving { entry: usize },
 }
 
 /// What a process does in a step.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Step {
-    /// To whom it sends how many bytes.
+    /// The destination and the number of bytes that it sends.
     pub(super) sends: Option<(usize, usize)>,
     /// Whether it receives a message.
     pub(super) receives: bool,
-    /// Entries that it works on: adds to its own, or copies.
+    /// Entries that it adds to its own, or copies.
     pub(super) entries: usize,
 }
 
@@ -32,7 +32,7 @@ fn log2(n: usize) -> usize {
 }
 
 impl Schedule {
-    /// Number of steps among so many processes.
+    /// Number of steps among this many processes.
     pub(super) fn steps(self, processes: usize) -> usize {
         match self {
             Schedule::Halving { .. } => {

@@ -1,12 +1,12 @@
-//! This program beside the authors' own, and what is claimed of the two.
+//! Compares this program with the authors' own, and checks claims about the two.
 //!
-//! All runs take turns, in each round in the opposite order of the one before. A claim is about the ratio of
-//! two rates; it is taken of the two runs of each round, and holds if the median of all rounds does.
+//! All runs alternate, with the order reversed in every other round. A claim is about the ratio of two rates; the ratio
+//! is computed for the two runs of each round, and the claim holds if it holds for the median of all rounds.
 
 use super::{
     ExperimentError, catalog::Job, reference::Reference, run::Outcome, run::run as run_job,
 };
-use experiments::{Axis, Folder, Labels, Series, Spread};
+use experiments::{Axis, Folder, Labels, Series, Spread, Spreads};
 use std::{
     fmt::Write as _,
     io::{IsTerminal, Write as _},
@@ -22,14 +22,13 @@ pub const TITLE: &str = "Beside the authors' program";
 /// The name of its files.
 const NAME: &str = "beside";
 
-/// Algorithms of which something is claimed on two PEs. (Of two ranks of `share` one searches nothing, and
-/// `static` does not share.)
+/// Algorithms with claims on two PEs. (Of two ranks of `share` one searches nothing, and `static` does not share.)
 const ALGORITHMS: [&str; 4] = ["steal", "steal-2007", "hierarchical", "shared-2006"];
 
 /// No algorithm: one thread.
 const SEQUENTIAL: &str = "sequential";
 
-/// What stands at the axis of the figure.
+/// The labels at the axis of the figure.
 const PLACES: [&str; 5] = [SEQUENTIAL, ALGORITHMS[0], ALGORITHMS[1], ALGORITHMS[2], ALGORITHMS[3]];
 
 /// What is run.
@@ -43,7 +42,7 @@ enum Program {
     Parallel,
 }
 
-/// A run that takes its turn in each round.
+/// A run in each round.
 #[derive(Clone, Debug, PartialEq)]
 struct Run {
     tree: &'static str,
@@ -60,25 +59,25 @@ impl Run {
     }
 }
 
-/// One rate is so many times another, or more.
+/// One rate is at least this many times another.
 #[derive(Clone, Debug)]
 struct Claim {
     tree: &'static str,
     /// One of [`ALGORITHMS`], or [`SEQUENTIAL`].
     algorithm: &'static str,
-    /// Which two.
+    /// Which two rates.
     what: &'static str,
-    /// The numbers of the runs.
+    /// The numbers of the two runs.
     runs: [usize; 2],
     least: f64,
 }
 
-/// What is run, and what is claimed of it.
+/// The runs, and the claims about them.
 #[derive(Clone, Debug, Default)]
 struct Plan {
     runs: Vec<Run>,
     claims: Vec<Claim>,
-    /// Small trees stand for large ones.
+    /// Small trees replace large ones.
     quick: bool,
 }
 
@@ -130,7 +129,7 @@ impl Plan {
     }
 }
 
-/// Runs all, and adds it to the report.
+/// Runs everything, and adds it to the report.
 ///
 /// # Errors
 ///
@@ -152,7 +151,8 @@ pub fn run(
     let labels =
         Labels { title: TITLE, x: "algorithm", y: "ratio of rates / least ratio that is claimed" };
     let axis = Axis::Named { names: &PLACES, mark: Some(1) };
-    folder.draw(NAME, &labels, &lines(&plan, &found), axis)?;
+    let (lines, bars) = lines(&plan, &found);
+    folder.draw_with_bars(NAME, &labels, &lines, &bars, axis)?;
     folder.add_paragraph(&paragraph(&plan, &times, &found));
     Ok(())
 }
@@ -206,7 +206,7 @@ fn tree(run: &Run) -> &'static Named {
     named::find(run.tree).unwrap_or(&named::NAMED[0])
 }
 
-/// Million nodes a second.
+/// Million nodes per second.
 fn rate(run: &Run, seconds: f64) -> f64 {
     tree(run).published.nodes as f64 / seconds / 1e6
 }
@@ -233,19 +233,23 @@ fn ratios(plan: &Plan, times: &[Vec<f64>]) -> Vec<Spread> {
     plan.claims.iter().filter_map(ratio).collect()
 }
 
-/// Of each kind of claim, how far it holds with each algorithm.
-fn lines(plan: &Plan, found: &[Spread]) -> Vec<Series> {
-    let mut lines: Vec<Series> = Vec::new();
+/// For each kind of claim, the ratio with each algorithm.
+fn lines(plan: &Plan, found: &[Spread]) -> (Vec<Series>, Vec<Spreads>) {
+    let (mut lines, mut bars): (Vec<Series>, Vec<Spreads>) = (Vec::new(), Vec::new());
     for (claim, ratio) in plan.claims.iter().zip(found) {
-        let place = PLACES.iter().position(|it| *it == claim.algorithm).unwrap_or_default();
-        let point = (place as f64, ratio.median / claim.least);
+        let place = PLACES.iter().position(|it| *it == claim.algorithm).unwrap_or_default() as f64;
+        let [least, median, most] =
+            [ratio.least, ratio.median, ratio.most].map(|it| it / claim.least);
         let name = format!("{}, {}", claim.tree, claim.what);
-        match lines.iter_mut().find(|it| it.0 == name) {
-            Some((_, points)) => points.push(point),
-            None => lines.push((name, vec![point])),
-        }
+        let at = lines.iter().position(|it| it.0 == name).unwrap_or_else(|| {
+            lines.push((name, Vec::new()));
+            bars.push(Vec::new());
+            lines.len() - 1
+        });
+        lines[at].1.push((place, median));
+        bars[at].push((place, Spread { least, median, most }));
     }
-    lines
+    (lines, bars)
 }
 
 fn paragraph(plan: &Plan, times: &[Vec<f64>], found: &[Spread]) -> String {
@@ -326,7 +330,7 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("| `uts-seq, T1` | 3.8 (1.9 to 8.3) |"), "{text}");
-        let lines = lines(&plan, &found);
+        let (lines, _) = lines(&plan, &found);
         let (name, points) = &lines[0];
         assert!(name == "T1, ten times" && points[0].0 == 0.0 && (points[0].1 - 1.1).abs() < 1e-9);
         assert_eq!(lines.len(), 2);

@@ -1,4 +1,4 @@
-//! What is measured: the experiments of the papers, and what they found.
+//! The experiments of the papers, and the papers' results.
 
 /// An experiment: jobs, and how to show them.
 #[derive(Clone, Copy, Debug)]
@@ -7,11 +7,11 @@ pub struct Experiment {
     pub name: &'static str,
     /// The heading.
     pub title: &'static str,
-    /// What a paper found, or what is asked.
+    /// The paper's result, or the question.
     pub question: &'static str,
     /// What the horizontal axis shows.
     pub axis: &'static str,
-    /// What stands at 0, 1, .. of that, if it is things that have no order.
+    /// The labels at 0, 1, .. of that axis, if its values have no order.
     pub names: &'static [&'static str],
     /// What is shown of each job.
     pub measure: Measure,
@@ -22,11 +22,11 @@ pub struct Experiment {
 /// What is shown of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Million nodes a second.
+    /// Million nodes per second.
     Rate,
-    /// Percentage of the nodes that the rank with the most has looked at.
+    /// Percentage of the nodes that were looked at by the rank with the most.
     LargestShare,
-    /// Percentage of the requests made ahead that brought work.
+    /// Percentage of the prefetches that brought work.
     Prefetched,
 }
 
@@ -46,7 +46,7 @@ impl Measure {
 pub struct Job {
     /// The line of the figure that it belongs to.
     pub series: String,
-    /// Where on the horizontal axis.
+    /// Its position on the horizontal axis.
     pub x: f64,
     /// The command line.
     pub arguments: String,

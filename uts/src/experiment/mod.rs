@@ -3,7 +3,7 @@
 //! | file | experiments |
 //! |---|---|
 //! | `catalog`, `sweep` | runs of this program over the values of a parameter |
-//! | `beside`, `reference` | this program beside the authors' own |
+//! | `beside`, `reference` | this program compared with the authors' own |
 //! | `scaling` | the papers' figures over numbers of processes, simulated |
 //! | `run` | running a job |
 
@@ -26,26 +26,26 @@ use thiserror::Error;
 /// Runs experiments of the papers; writes a CSV table and an SVG figure of each, and report.md.
 #[derive(Args, Clone, Debug)]
 pub struct ExperimentOptions {
-    /// Which: all, or sequential, polling, release, chunk, shares, ranks, prefetch, balancer, trees,
-    /// scaling, beside
+    /// Which one: all, or sequential, polling, release, chunk, shares, ranks, prefetch, balancer, trees, scaling,
+    /// beside
     #[arg(value_name = "NAME")]
     name: String,
 
-    /// The folder to write to; it is made if it is not there
+    /// The directory to write to; it is created if necessary
     #[arg(long, value_name = "DIR")]
     out: PathBuf,
 
     /// How often each job is run
     #[arg(long, value_name = "TIMES", default_value_t = 3,
-          value_parser = clap::value_parser!(u32).range(1..))]
+          value_parser = vrt_cli::positive::<u32>)]
     repeat: u32,
 
-    /// For `beside`: the folder with the authors' programs, uts-seq and uts-mpi-ws (or uts-mpi-ws-nt, which
-    /// does not trace), as their makefile builds them
+    /// For `beside`: the directory with the authors' programs, uts-seq and uts-mpi-ws (or uts-mpi-ws-nt, which does not
+    /// trace), as their makefile builds them
     #[arg(long, value_name = "DIR")]
     reference: Option<PathBuf>,
 
-    /// For `beside`: what starts processes of MPI, before `-n 2 PROGRAM`
+    /// For `beside`: the command that starts MPI processes, before `-n 2 PROGRAM`
     #[arg(
         long,
         value_name = "COMMAND",
@@ -54,7 +54,7 @@ pub struct ExperimentOptions {
     )]
     mpirun: String,
 
-    /// For `beside`: take T1 and T3 in place of T1L and T3L, to see whether everything runs
+    /// For `beside`: use T1 and T3 instead of T1L and T3L, to check that everything runs
     #[arg(long, requires = "reference")]
     quick: bool,
 }
@@ -73,21 +73,21 @@ pub enum ExperimentError {
         /// What happened.
         why: String,
     },
-    /// There is nothing to stand beside.
+    /// The authors' programs were not given.
     #[error(
         "experiment beside without --reference DIR: allowed is a folder with the authors' programs \
          uts-seq and uts-mpi-ws"
     )]
     NoReference,
-    /// Another experiment has no use for the authors' programs.
+    /// Another experiment does not use the authors' programs.
     #[error("--reference with experiment {0}: allowed with beside and all")]
     ReferenceUnused(String),
-    /// The authors' program is not there.
+    /// The authors' program does not exist.
     #[error("no program {} in {}: allowed is a folder with uts-seq and uts-mpi-ws", .program, .folder.display())]
     MissingReference {
         /// Its name.
         program: &'static str,
-        /// Where it was looked for.
+        /// Where it was searched.
         folder: PathBuf,
     },
     /// The authors' program failed or found the wrong tree.
@@ -98,10 +98,10 @@ pub enum ExperimentError {
         /// What happened.
         why: String,
     },
-    /// A simulation found the wrong tree, or there is no such one.
+    /// A simulation found the wrong tree, or does not exist.
     #[error("simulation of {what}: {why}")]
     Simulation {
-        /// Of what.
+        /// The subject of the simulation.
         what: String,
         /// What happened.
         why: String,
@@ -112,7 +112,7 @@ pub enum ExperimentError {
 }
 
 impl ExperimentError {
-    /// Whether something else was meant, or could have been.
+    /// Whether the command line is wrong.
     pub fn is_usage(&self) -> bool {
         match self {
             Self::Unknown(_) | Self::NoReference => true,
@@ -123,7 +123,7 @@ impl ExperimentError {
     }
 }
 
-/// What can be asked for.
+/// The experiments that can be requested.
 #[derive(Clone, Copy, Debug)]
 enum Any {
     Sweep(&'static Experiment),
@@ -141,11 +141,11 @@ impl Any {
     }
 }
 
-/// Runs what is asked for.
+/// Runs the requested experiments.
 ///
 /// # Errors
 ///
-/// If there is no such experiment, a job fails or a file cannot be written.
+/// If the experiment does not exist, a job fails or a file cannot be written.
 pub fn run(options: &ExperimentOptions) -> Result<(), ExperimentError> {
     let ExperimentOptions { name, repeat, .. } = options;
     let sweeps = EXPERIMENTS.iter().map(Any::Sweep);

@@ -10,35 +10,35 @@ use uts::{
     tree::{Kind, Parameters, Shape},
 };
 
-/// Where it is.
+/// Where the program is.
 #[derive(Clone, Debug)]
 pub struct Reference {
     sequential: PathBuf,
     parallel: PathBuf,
-    /// What starts processes: a program, and what it is told first.
+    /// The launcher: a program, and its first arguments.
     launcher: String,
 }
 
 /// The sequential program.
 const SEQUENTIAL: &str = "uts-seq";
-/// Work stealing over MPI: without traces, which take time and have room for short runs only, and with them.
+/// Work stealing over MPI: without traces, which take time and only have room for short runs, and with them.
 const PARALLEL: [&str; 2] = ["uts-mpi-ws-nt", "uts-mpi-ws"];
 
-/// A run of it.
+/// The result of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Found {
-    /// What it says of the tree.
+    /// Its reported tree size.
     pub size: Published,
-    /// Seconds that it says it took.
+    /// Its reported time in seconds.
     pub seconds: f64,
 }
 
 impl Reference {
-    /// The programs in this folder.
+    /// The programs in this directory.
     ///
     /// # Errors
     ///
-    /// If one is not there.
+    /// If one is missing.
     pub fn find(folder: &Path, launcher: &str) -> Result<Self, ExperimentError> {
         let find = |names: &[&'static str]| {
             let missing = ExperimentError::MissingReference {
@@ -65,7 +65,7 @@ impl Reference {
         run(Command::new(&self.sequential), tree)
     }
 
-    /// Searches the tree with so many processes.
+    /// Searches the tree with this many processes.
     ///
     /// # Errors
     ///
@@ -111,7 +111,7 @@ fn run(mut command: Command, tree: &Named) -> Result<Found, ExperimentError> {
     Ok(found)
 }
 
-/// The parameters of a tree as its flags.
+/// The parameters of a tree as flags of the program.
 fn flags(parameters: &Parameters) -> Vec<String> {
     let it = parameters;
     let kind = match it.kind {
@@ -133,7 +133,7 @@ fn flags(parameters: &Parameters) -> Vec<String> {
     line.split(' ').map(str::to_owned).collect()
 }
 
-/// What it prints with `-v 1`.
+/// Parses the output of `-v 1`.
 fn parse(text: &str) -> Option<Found> {
     let after = |line: &str, what: &str| -> Option<String> {
         let rest = line.split_once(what)?.1.trim_start();

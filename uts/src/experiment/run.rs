@@ -1,4 +1,4 @@
-//! Running a job of an experiment: this program itself, whose table of ranks is read.
+//! Runs a job of an experiment: this program itself, whose table of ranks is parsed.
 
 use super::{
     ExperimentError,
@@ -7,7 +7,7 @@ use super::{
 use crate::csv_text::Row;
 use std::process::{Command, Stdio};
 
-/// What a run was measured to do.
+/// The measurements of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Outcome {
     /// Seconds from the first node to the last.
@@ -16,16 +16,16 @@ pub struct Outcome {
     pub nodes: u64,
     /// Nodes of the rank with the most.
     pub most: u64,
-    /// Requests made ahead, and those that brought work.
+    /// Prefetches, and those that brought work.
     pub prefetches: [u64; 2],
-    /// Mean seconds of the ranks in work, overhead, search, idle.
+    /// Mean seconds of the ranks in work, overhead, search, and idle.
     pub times: [f64; 4],
-    /// Chunks that were stolen, and attempts that failed.
+    /// Chunks stolen, and failed attempts.
     pub steals: [u64; 2],
 }
 
 impl Outcome {
-    /// What the figure shows; `None` if there is nothing to show.
+    /// The value in the figure; `None` if there is none.
     pub fn value(&self, measure: Measure) -> Option<f64> {
         match measure {
             Measure::Rate => Some(self.nodes as f64 / self.seconds / 1e6),
@@ -56,7 +56,7 @@ impl Outcome {
     }
 }
 
-/// Runs the job. It has to find the tree as published.
+/// Runs the job. It must find the tree as published.
 pub fn run(job: &Job) -> Result<Outcome, ExperimentError> {
     let fail = |why: String| ExperimentError::Job { line: job.arguments.clone(), why };
     let program = std::env::current_exe().map_err(|it| fail(it.to_string()))?;

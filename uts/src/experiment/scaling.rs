@@ -1,8 +1,8 @@
-//! The papers' figures over numbers of processes that there are not here, by simulation.
+//! The papers' figures over numbers of processes that are not available here, by simulation.
 //!
-//! Costs are those of the papers' machines, as far as they say them; trees are as large as a minute allows.
-//! A line of a figure ends where a simulation is not over after so many events: thieves that ask without end
-//! are an event each time. That is part of the result, and no error.
+//! Costs are those of the papers' machines, as far as they are given; trees are as large as a minute allows. A line of
+//! a figure ends where a simulation does not complete within a limit of events: thieves that ask forever cause one
+//! event per request. That is part of the result, not an error.
 
 use super::ExperimentError;
 use experiments::{Axis, Folder, Labels, Series};
@@ -23,11 +23,11 @@ use uts::{
     tree::Tree,
 };
 
-/// Events after which a simulation is given up.
+/// Events after which a simulation is abandoned.
 const MOST_EVENTS: u64 = 40_000_000;
 
-/// The cluster of the 2007 paper: nodes at about the rate of the 2006 paper for its processors; MPI
-/// over its network, whose manager has two receives open for each process and looks through all of them.
+/// The cluster of the 2007 paper: nodes at about the rate of the 2006 paper for its processors; MPI over its network,
+/// whose manager has two receives open for each process and scans all of them.
 const CLUSTER_2007: Costs = Costs {
     node: 700.0,
     look: 50.0,
@@ -44,7 +44,7 @@ const CLUSTER_2007: Costs = Costs {
     group: 2,
 };
 
-/// That of the 2012 paper: 3.1 million nodes/s of each core; nodes of twelve.
+/// The cluster of the 2012 paper: 3.1 million nodes/s per core; nodes of twelve cores.
 const CLUSTER_2012: Costs = Costs {
     node: 322.0,
     look: 40.0,
@@ -67,7 +67,7 @@ struct Figure {
     /// The name of its files.
     name: &'static str,
     title: &'static str,
-    /// What the paper found, and with what it is compared.
+    /// The paper's result, and what it is compared with.
     question: &'static str,
     costs: Costs,
     shows: Shows,
@@ -77,9 +77,9 @@ struct Figure {
 /// What is shown of each simulation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Shows {
-    /// Million nodes a second.
+    /// Million nodes per second.
     Rate,
-    /// Per cent of what so many processes can do.
+    /// Percentage of the ideal rate of this many processes.
     Efficiency,
 }
 
@@ -90,10 +90,10 @@ struct Line {
     tree: &'static str,
     by_law: bool,
     interval: u64,
-    /// The one of these that is the fastest is shown.
+    /// The fastest one of these is shown.
     chunks: &'static [u64],
     processes: &'static [u32],
-    /// Relative efficiency on eight times as many processes in the paper, in per cent.
+    /// The paper's relative efficiency on eight times as many processes, in per cent.
     paper: Option<f64>,
 }
 
@@ -197,8 +197,7 @@ impl Point {
     }
 }
 
-/// What came of a line: simulations that were over, and the numbers of processes, and chunks, of those that
-/// were not.
+/// The results of a line: completed simulations, and the numbers of processes, and chunks, of the abandoned ones.
 #[derive(Clone, Debug, Default, PartialEq)]
 struct Found {
     points: Vec<Point>,
@@ -206,7 +205,7 @@ struct Found {
 }
 
 impl Found {
-    /// The fastest on each number of processes.
+    /// The fastest simulation for each number of processes.
     fn best(&self) -> Vec<Point> {
         let mut best: Vec<Point> = Vec::new();
         for point in &self.points {
@@ -234,8 +233,8 @@ pub fn run(folder: &mut Folder) -> Result<(), ExperimentError> {
     Ok(())
 }
 
-/// What comes of each line of each figure. Each line is a thread's; as many threads as there are processors
-/// take one after another.
+/// The results of each line of each figure. Each line is one thread's work; as many threads as there are processors
+/// process one line after another.
 fn simulate_all(figures: &[Figure], most: u64) -> Result<Vec<Vec<Found>>, ExperimentError> {
     let tasks: Vec<(&Figure, &Line)> =
         figures.iter().flat_map(|it| it.lines.iter().map(move |line| (it, line))).collect();
@@ -260,7 +259,8 @@ fn simulate_all(figures: &[Figure], most: u64) -> Result<Vec<Vec<Found>>, Experi
     figures.iter().map(|it| results.by_ref().take(it.lines.len()).collect()).collect()
 }
 
-/// Simulates a line, from few processes to many. Of a chunk that is too much for some, no more is asked.
+/// Simulates a line, from few processes to many. A chunk size that fails for some number of processes is not tried for
+/// larger ones.
 fn simulate_line(line: &Line, costs: Costs, most: u64) -> Result<Found, ExperimentError> {
     let fail = |why: String| ExperimentError::Simulation { what: line.name(), why };
     let named = named::find(line.tree).ok_or_else(|| fail("no such tree".to_owned()))?;
@@ -329,7 +329,7 @@ fn add(
     Ok(())
 }
 
-/// What stands above the columns of a table.
+/// Column headings of a table.
 const COLUMNS: [&str; 8] = [
     "line",
     "processes",
@@ -404,7 +404,7 @@ fn paragraph(figure: &Figure, found: &[Found], most: u64) -> String {
     text
 }
 
-/// What a line says.
+/// A line in words.
 fn in_words(line: &Line, figure: &Figure, best: &[Point]) -> String {
     let (name, on) = (line.name(), |number| best.iter().find(|it| it.processes == number));
     match figure.shows {

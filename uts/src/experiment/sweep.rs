@@ -1,20 +1,20 @@
 //! Experiments that run this program over the values of a parameter.
 //!
-//! A figure shows the best run for rates, where only disturbances vary, and else the median, or all runs
+//! A figure shows the best run for rates, which only disturbances lower, and otherwise the median, or all runs
 //! together.
 
 use super::{
     ExperimentError,
-    catalog::{Experiment, Measure},
+    catalog::{Experiment, Job, Measure},
     run::{self, Outcome},
 };
-use experiments::{Axis, Folder, Labels, Series, Spread};
+use experiments::{Axis, Folder, Labels, Series, Spread, Spreads};
 use std::{
     fmt::Write as _,
     io::{IsTerminal, Write as _},
 };
 
-/// Runs one, and adds it to the report.
+/// Runs one experiment, and adds it to the report.
 ///
 /// # Errors
 ///
@@ -30,7 +30,8 @@ pub fn run(
     let Experiment { title, axis: x, measure, names, .. } = *experiment;
     let labels = Labels { title, x, y: measure.axis() };
     let axis = if names.is_empty() { Axis::Span } else { Axis::Named { names, mark: None } };
-    folder.draw(experiment.name, &labels, &lines, axis)?;
+    let bars = bars(experiment, &lines, &outcomes);
+    folder.draw_with_bars(experiment.name, &labels, &lines, &bars, axis)?;
     folder.add_paragraph(&paragraph(experiment, &lines));
     Ok(())
 }
@@ -55,7 +56,7 @@ fn measure(experiment: &Experiment, repeat: u32) -> Result<Vec<Vec<Outcome>>, Ex
     Ok(outcomes)
 }
 
-/// What stands above the columns of a table.
+/// Column headings of a table.
 const COLUMNS: [&str; 13] = [
     "series",
     "x",
@@ -108,7 +109,21 @@ fn lines(experiment: &Experiment, outcomes: &[Vec<Outcome>]) -> Vec<Series> {
     lines
 }
 
-/// The best rate, the median of shares, the rate of success of all runs together.
+/// The results of the runs of each line.
+fn bars(experiment: &Experiment, lines: &[Series], outcomes: &[Vec<Outcome>]) -> Vec<Spreads> {
+    let jobs = (experiment.jobs)();
+    let of_line = |line: &Series| {
+        let of_line = jobs.iter().zip(outcomes).filter(|(job, _)| job.series == line.0);
+        let spread = |(job, runs): (&Job, &Vec<Outcome>)| {
+            let values = runs.iter().filter_map(|it| it.value(experiment.measure));
+            Some((job.x, Spread::of(values)?))
+        };
+        of_line.filter_map(spread).collect()
+    };
+    lines.iter().map(of_line).collect()
+}
+
+/// The best rate, the median of shares, or the success rate of all runs together.
 fn typical(runs: &[Outcome], measure: Measure) -> Option<f64> {
     let values = Spread::of(runs.iter().filter_map(|it| it.value(measure)));
     match measure {
@@ -121,7 +136,7 @@ fn typical(runs: &[Outcome], measure: Measure) -> Option<f64> {
     }
 }
 
-/// The experiment in words: what was known, what was found.
+/// The experiment in words: what was known, and what was found.
 fn paragraph(experiment: &Experiment, lines: &[Series]) -> String {
     let Experiment { name, title, question, axis, measure, .. } = experiment;
     let mut text =

@@ -1,4 +1,5 @@
-//! The kernels that need more than every processor has. The two of vectors differ in the names of the operations only.
+//! Kernels that need instructions not every processor has. The two vector kernels differ only in the names of the
+//! operations.
 
 use super::{Digests, LANES, LaneWords, Messages};
 use crate::rng::{INITIAL, RANDOM_VALUES};
@@ -151,10 +152,11 @@ pub(super) fn hash_avx2(messages: &Messages, digests: &mut Digests) {
     digests.find_parents(&messages.least);
 }
 
-/// The processor's own instructions for SHA-1, two messages at a time: each of them waits for the one before it.
+/// The processor's own SHA-1 instructions, two messages at a time, as each instruction waits for the previous one of
+/// its message.
 ///
-/// Without AVX: there are no such instructions as keep the upper halves of wider registers zero, and while these are
-/// not, some processors take a hundred times as long for them.
+/// Without AVX: there are no SHA-1 instructions that keep the upper halves of wider registers zero, and while these are
+/// not zero, some processors take a hundred times as long for them.
 #[target_feature(enable = "sse4.1,sha")]
 pub(super) fn hash_sha(messages: &Messages, digests: &mut Digests) {
     let mut lanes = blocks(messages);
@@ -175,12 +177,12 @@ pub(super) fn hash_sha(messages: &Messages, digests: &mut Digests) {
     digests.find_parents(&messages.least);
 }
 
-/// A message on its way through SHA-NI's instructions, the first word of each vector in its highest lane.
+/// A message processed by SHA-NI instructions, the first word of each vector in its highest lane.
 #[derive(Clone, Copy)]
 struct Block {
     /// The last four vectors of the message schedule.
     schedule: [__m128i; 4],
-    /// The words `a` to `d`, and what they were four rounds before: `e` comes from there.
+    /// The words `a` to `d`, and their values four rounds before, from which `e` is derived.
     state: __m128i,
     before: __m128i,
 }
@@ -196,7 +198,7 @@ impl Block {
         Self { schedule, state, before: state }
     }
 
-    /// Rounds `4 four` to `4 four + 3`, which are of quarter `QUARTER` of all.
+    /// Rounds `4 four` to `4 four + 3`, which belong to quarter `QUARTER` of all rounds.
     #[inline]
     #[target_feature(enable = "sse4.1,sha")]
     fn four_rounds<const QUARTER: i32>(&mut self, four: usize) {
@@ -215,7 +217,7 @@ impl Block {
         self.state = _mm_sha1rnds4_epu32::<QUARTER>(self.state, e);
     }
 
-    /// The first four words of the digest, and in the highest lane of another vector the last.
+    /// The first four words of the digest, and the last one in the highest lane of another vector.
     #[inline]
     #[target_feature(enable = "sse4.1,sha")]
     fn end(self) -> [__m128i; 2] {

@@ -1,4 +1,5 @@
-//! Searchers and sharers under a scheduler that delays and reorders messages as badly as it can.
+//! Runs searchers and sharers under a scheduler that delays and reorders messages as badly as it
+//! can.
 
 use super::*;
 use crate::{
@@ -9,14 +10,14 @@ use crate::{
     tree::{Kind, Parameters, Shape, Tree},
 };
 
-/// Machines, and the messages on their way between them.
+/// Machines, and the messages in flight between them.
 struct World<M> {
     machines: Vec<M>,
     flying: Vec<(usize, usize, Message)>,
-    /// What machines have added to a sum over all, and the ranks that miss its result.
+    /// What machines have added to a sum over all, and the ranks that lack its result.
     adding: Vec<Option<[u64; 2]>>,
     sums: Vec<(usize, [u64; 2])>,
-    /// Nothing may be on its way when rank 0 knows the end.
+    /// Nothing may be in flight when rank 0 detects the end.
     clean_end: bool,
     random: u64,
 }
@@ -32,7 +33,7 @@ impl<M: Machine> World<M> {
         (self.random >> 33) as usize % below
     }
 
-    /// Lets one rank respond, and sends what it says.
+    /// Lets one rank respond, and sends its messages.
     fn respond(&mut self, rank: usize, may_ask: bool) {
         self.machines[rank].respond(may_ask);
         if rank == 0 && self.machines[0].has_ended() && self.clean_end {

@@ -1,11 +1,10 @@
-//! Whether simulations tell the truth: every algorithm on 2 PEs here, and simulated with the costs that
-//! are measured here.
+//! Checks simulations against reality: every algorithm on 2 PEs here, and simulated with costs measured here.
 //!
-//! The machine is not equally fast all the time. So costs are measured before every run, and its rate is
-//! taken by the node that was measured then: what is compared is the efficiency, the median of several
-//! runs. Rates are those at the median cost of a node. On 2 PEs, one of `share` searches alone, the other one being
-//! the manager: its nodes are taken to cost what they do while no other rank looks at nodes. So are those of `static`
-//! that one of both still has when the other has none.
+//! The machine's speed varies. So costs are measured before every run, and its rate is divided by the measured rate of
+//! nodes: the efficiencies are compared, as medians of several runs. Rates are given at the median cost of a node. On 2
+//! PEs, one rank of `share` searches alone, as the other one is the manager: its nodes are assumed to cost what they do
+//! while no other rank looks at nodes. The same holds for the nodes that one rank of `static` still has when the other
+//! has none.
 
 use super::{SimulateError, find};
 use crate::experiment::{Job, run_job};
@@ -23,14 +22,14 @@ use uts::{
 
 const ROUNDS: usize = 5;
 const TREES: [&str; 2] = ["T1L", "T3L"];
-/// Per cent that rates may differ.
+/// The greatest allowed difference of rates, in per cent.
 const ALLOWED: f64 = 10.0;
 
 /// Measures, runs, simulates; prints a table.
 ///
 /// # Errors
 ///
-/// If a run fails, or rates differ by more than is allowed.
+/// If a run fails, or rates differ too much.
 pub fn run() -> Result<(), SimulateError> {
     let pairs: Vec<(&str, Algorithm)> =
         TREES.iter().flat_map(|tree| Algorithm::ALL.map(|it| (*tree, it))).collect();
@@ -102,13 +101,13 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
-/// What a node costs an algorithm on 2 PEs.
+/// The cost of a node for an algorithm on 2 PEs.
 fn node_of(measured: &Measured, algorithm: Algorithm) -> f64 {
     if algorithm == Algorithm::Share { measured.node_alone } else { measured.node }
 }
 
-/// What a simulated search takes, if a node costs less where no other rank looks at nodes. (The one of `share` does
-/// not from the beginning, and the others have nodes till the end.)
+/// The time of a simulated search, if a node costs less while no other rank looks at nodes. (In `share` that is so from
+/// the beginning; in the others all ranks have nodes till the end.)
 fn seconds(result: &Simulated, measured: &Measured, algorithm: Algorithm) -> f64 {
     if algorithm != Algorithm::Static {
         return result.seconds;
@@ -119,7 +118,7 @@ fn seconds(result: &Simulated, measured: &Measured, algorithm: Algorithm) -> f64
     result.seconds - (most - least) * (1.0 - measured.node_alone / measured.node)
 }
 
-/// What LogGP calls them.
+/// The costs in terms of LogGP.
 fn costs(measured: &Measured, algorithm: Algorithm) -> Costs {
     let &Measured { poll, message, send, byte, turn, access, release, acquire, steal, .. } =
         measured;
@@ -141,7 +140,7 @@ fn costs(measured: &Measured, algorithm: Algorithm) -> Costs {
     }
 }
 
-/// What `uts costs` says.
+/// The output of `uts costs`.
 fn measure() -> Result<Measured, SimulateError> {
     let fail = |why: &dyn std::fmt::Display| SimulateError::Costs(why.to_string());
     let program = std::env::current_exe().map_err(|it| fail(&it))?;

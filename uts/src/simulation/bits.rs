@@ -1,6 +1,6 @@
-//! Which of very many processes have something.
+//! Records which of very many processes have something.
 
-/// A set of numbers, in which the next one is found quickly however far it is.
+/// A set of numbers in which the next member is found quickly however far it is.
 #[derive(Debug)]
 pub struct Bits {
     words: Vec<u64>,
@@ -15,7 +15,7 @@ impl Bits {
         Self { words: vec![0; words], summary: vec![0; words.div_ceil(64)] }
     }
 
-    /// Puts a number in, or takes it out.
+    /// Inserts or removes a number.
     pub fn set(&mut self, number: usize, is_in: bool) {
         let (word, bit) = (number / 64, 1 << (number % 64));
         if is_in {

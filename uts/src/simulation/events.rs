@@ -1,8 +1,8 @@
-//! What happens when: events in the order of their times.
+//! Simulated events in the order of their times.
 
 use std::{cmp::Reverse, collections::BinaryHeap};
 
-/// Events to come. Of two at the same time that which was told first comes first.
+/// Future events. Of two at the same time, the one that was pushed first comes first.
 #[derive(Debug)]
 pub struct Events<W> {
     queue: BinaryHeap<Reverse<Event<W>>>,
@@ -12,33 +12,33 @@ pub struct Events<W> {
 /// Something that happens to a process.
 #[derive(Debug)]
 pub struct Event<W> {
-    /// When, in nanoseconds.
+    /// Its time, in nanoseconds.
     pub at: f64,
     number: u64,
-    /// To whom.
+    /// The process it happens to.
     pub process: usize,
-    /// What.
+    /// The event.
     pub what: W,
 }
 
 impl<W> Events<W> {
-    /// None, with room for so many.
+    /// No events, with room for this many.
     pub fn with_capacity(events: usize) -> Self {
         Self { queue: BinaryHeap::with_capacity(events), told: 0 }
     }
 
-    /// Something will happen.
+    /// Adds an event.
     pub fn push(&mut self, at: f64, process: usize, what: W) {
         self.told += 1;
         self.queue.push(Reverse(Event { at, number: self.told, process, what }));
     }
 
-    /// What happens next.
+    /// The next event.
     pub fn pop(&mut self) -> Option<Event<W>> {
         self.queue.pop().map(|Reverse(event)| event)
     }
 
-    /// How many were told.
+    /// The number of events pushed.
     pub fn told(&self) -> u64 {
         self.told
     }

@@ -1,7 +1,7 @@
 //! [`Machine`]s on a simulated clock and network.
 //!
-//! A process does one thing at a time, as [`crate::parallel`] does it: takes in what has arrived,
-//! answers, and looks at the nodes of an interval; what arrives meanwhile waits until it looks. An
+//! A process does one thing at a time, like [`crate::parallel`]: it receives what has arrived,
+//! answers, and looks at the nodes of an interval; what arrives meanwhile waits until it polls. An
 //! all-reduce takes twice the levels of a binary tree.
 
 use super::{
@@ -32,7 +32,7 @@ struct Process<M> {
     /// Until when it is busy.
     busy: f64,
     worked: f64,
-    /// It will look by itself; else it waits for a message.
+    /// It will poll by itself; otherwise it waits for a message.
     awake: bool,
 }
 
@@ -85,7 +85,7 @@ impl<M: Machine> World<M> {
         Ok(Simulated { processes, seconds, events: self.events.told() })
     }
 
-    /// Lets a process look when it can, if it does not anyway.
+    /// Makes a process poll when it can, unless it will anyway.
     fn wake(&mut self, process: usize, at: f64) {
         let it = &mut self.processes[process];
         if !it.awake {
@@ -95,7 +95,7 @@ impl<M: Machine> World<M> {
         }
     }
 
-    /// A turn of a process; gives when it was over.
+    /// One turn of a process; returns when it ends.
     fn look(&mut self, process: usize, at: f64) -> f64 {
         let costs = self.costs;
         let all = self.processes.len() as f64;
@@ -149,7 +149,7 @@ fn branches(message: &Message) -> f64 {
     message.branches().map_or(0.0, |branches| branches.len() as f64)
 }
 
-/// Length of a message as it is sent.
+/// Length of an encoded message.
 fn bytes(message: &Message) -> f64 {
     let words = match message {
         Message::Work(branches) | Message::Gift(branches) => branches.len() * Branch::WORDS,

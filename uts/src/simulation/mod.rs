@@ -1,16 +1,15 @@
-//! A search on processes that there are not, on a simulated clock and network.
+//! A search by simulated processes, on a simulated clock and network.
 //!
-//! The search itself is real: nodes are hashed, and counts are exact. Or it has the law of a tree that is
-//! too large for that ([`crate::estimate`]). Time is not: events are taken in
-//! the order of a clock that each process moves on by what it does ([`Costs`]), after the LogGP model
-//! (A. Alexandrov et al., "LogGP: incorporating long messages into the LogP model", SPAA 1995).
+//! The search itself is real: nodes are hashed, and counts are exact; or it has the law of a tree that is too large for
+//! that ([`crate::estimate`]). Time is simulated: events are processed in the order of a clock that each process
+//! advances by what it does ([`Costs`]), after the LogGP model (A. Alexandrov et al., "LogGP: incorporating long
+//! messages into the LogP model", SPAA 1995).
 //!
-//! Algorithms that are [`crate::machine::Machine`]s are run as they are (`machines`). The one-sided ones,
-//! and `steal-2007` on more than [`MOST_PERSISTENT`] processes, are modelled (`thieves`).
+//! Algorithms that are [`crate::machine::Machine`]s are run as they are (`machines`). The one-sided ones, and
+//! `steal-2007` on more than [`MOST_PERSISTENT`] processes, are modelled (`thieves`).
 //!
-//! A batch of sixteen nodes costs the same however many of its lanes are used; here an interval costs
-//! its nodes, and at least one batch. So with many processes that have few nodes each, real
-//! searches are somewhat slower.
+//! A batch of sixteen nodes costs the same however many of its lanes are used; in the simulation an interval costs its
+//! nodes, and at least one batch. So with many processes that have few nodes each, real searches are slightly slower.
 
 mod bits;
 mod events;
@@ -31,37 +30,38 @@ use crate::{
 use machines::World;
 use thiserror::Error;
 
-/// Processes of `steal-2007` whose every request is simulated: each asks without end while it has no work.
+/// The most processes of `steal-2007` for which every request is simulated: a process without work asks forever.
 pub const MOST_PERSISTENT: usize = 4096;
 
-/// What things cost, in nanoseconds.
+/// Costs in nanoseconds.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Costs {
     /// A node.
     pub node: f64,
-    /// A look for messages that finds none.
+    /// A poll that finds no message.
     pub look: f64,
     /// A turn of a process whose chunks others take one-sidedly, without its nodes.
     pub turn: f64,
-    /// L: from when a message has left until it is there.
+    /// L: the time that a message is in flight.
     pub latency: f64,
-    /// o: what sender and receiver are kept busy by a message.
+    /// o: the time that a message occupies its sender and its receiver.
     pub overhead: f64,
-    /// G: each byte of a message, on its way.
+    /// G: the time per byte of a message in flight.
     pub byte: f64,
-    /// What each branch of a chunk in a message keeps its sender and its receiver busy, beside [`Self::overhead`].
+    /// The time that each branch in a message occupies its sender and its receiver, in addition to [`Self::overhead`].
     pub branch: f64,
-    /// What a message costs who awaits some of all processes, for each of them: it looks through its open receives.
+    /// The additional cost, per process, of a message for a receiver that awaits messages of all processes: it scans
+    /// its open receives.
     pub scan: f64,
     /// A one-sided access within a node. (Between nodes it is 2 L + o.)
     pub access: f64,
-    /// To put a chunk where others can take it.
+    /// To release a chunk.
     pub release: f64,
-    /// To take it back.
+    /// To acquire it again.
     pub acquire: f64,
-    /// To take one of another process of the node.
+    /// To steal one of another process of the node.
     pub steal: f64,
-    /// Processes of a node; not a time.
+    /// Processes per node; not a time.
     pub group: usize,
 }
 
@@ -74,39 +74,39 @@ pub enum Source<'t> {
     Law(&'t Law),
 }
 
-/// A search that was simulated.
+/// The result of a simulated search.
 #[derive(Clone, Debug)]
 pub struct Simulated {
-    /// What each process found and did. Its times are the simulated seconds in work and without.
+    /// What each process found and did. Its times are the simulated seconds with and without work.
     pub processes: Vec<RankStatistics>,
-    /// Simulated seconds until the last process knew the end.
+    /// Simulated seconds until the last process detected the end.
     pub seconds: f64,
-    /// Events that were simulated.
+    /// Number of simulated events.
     pub events: u64,
 }
 
 /// Why there is no result.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SimulationError {
-    /// The top of a tree that is not searched is not known.
+    /// The top of a tree that is not searched is unknown.
     #[error(
         "algorithm static deals the top of the tree itself: allowed are trees that are searched here"
     )]
     NoTop,
-    /// It takes too long.
+    /// It needs too many events.
     #[error("not over after {0} events; processes without work may ask for it without end")]
     TooMany(u64),
 }
 
-/// Simulates a search by so many processes, 1 or more.
+/// Simulates a search by this many processes, at least 1.
 ///
 /// # Errors
 ///
-/// If the algorithm cannot be simulated, or is not done after `most` events.
+/// If the algorithm cannot be simulated, or does not complete within `most` events.
 ///
 /// # Panics
 ///
-/// If the plan makes no search on so many processes ([`Plan::check`]).
+/// If the plan is invalid for this many processes ([`Plan::check`]).
 pub fn simulate(
     source: Source<'_>,
     plan: Plan,
@@ -250,7 +250,7 @@ mod tests {
         assert_eq!((first.seconds, first.events), (second.seconds, second.events));
     }
 
-    /// The model's time over that of the machines, which it stands for.
+    /// The model's time divided by that of the machines which it represents.
     fn thieves_to_machines(plan: Plan, processes: usize) -> f64 {
         let law = Law::of(named::find("T3").expect("a tree"), Kernel::fastest()).expect("a law");
         let most = 100_000_000;
@@ -271,8 +271,8 @@ mod tests {
         }
     }
 
-    /// One tree says little: of those with the size of T3, to 3%, some take half as long again as others.
-    /// So means are compared, and a mean of five may be off by two of its standard errors of 10%.
+    /// A single tree is not representative: among those with the size of T3, to within 3%, some take half as long again
+    /// as others. So means are compared, and a mean of five may be off by two of its standard errors of 10%.
     #[test]
     fn trees_by_their_law_take_the_time_of_trees_of_their_size() {
         const OF_ITS_SIZE: [u32; 5] = [42, 188, 222, 244, 285];
@@ -299,8 +299,8 @@ mod tests {
         }
     }
 
-    /// What is open at a time, and so what can be given away, is as in the tree itself. (Thieves that found
-    /// nothing for want of it took ten times as long.)
+    /// The number of nodes that are open at a time, and so can be given away, is as in the tree itself. (When it was
+    /// too small, thieves that found nothing made the search take ten times as long.)
     #[test]
     #[ignore = "takes long: scripts/test --all"]
     fn geometric_trees_by_their_law_take_the_time_of_the_tree() {

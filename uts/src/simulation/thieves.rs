@@ -1,12 +1,12 @@
-//! Thieves that look at one process after another: the algorithms that are not [`Machine`]s, and
-//! `steal-2007` on very many processes, as models.
+//! Thieves that look at one process after another: models of the algorithms that are not [`Machine`]s, and of
+//! `steal-2007` on very many processes.
 //!
-//! `shared-2006` and `hierarchical` read words of others, `steal-2007` sends requests; all of them try one
-//! process after another, nearly always in vain where processes are many. What a thief passes in vain is
-//! not an event each: it looks [`BLOCK`] processes ahead or more, at who has something *now*, and gets there after
-//! as many accesses as there are processes before. So a million thieves can be simulated. The rest is as in
-//! [`crate::shared_2006`], [`crate::hierarchical`] and [`crate::searcher`]: chunks, rings, requests that are
-//! answered once in an interval, cancellable barriers, the group's agent, prefetching.
+//! In `shared-2006` and `hierarchical`, thieves read words of others; in `steal-2007` they send requests. All of them
+//! try one process after another, nearly always in vain if there are many processes. A failed try is not an event of
+//! its own: a thief looks at least [`BLOCK`] processes ahead for one that has something *now*, and gets there after as
+//! many accesses as there are processes in between. So a million thieves can be simulated. The rest is as in
+//! [`crate::shared_2006`], [`crate::hierarchical`] and [`crate::searcher`]: chunks, rings, requests that are answered
+//! once in an interval, cancellable barriers, the group's agent, prefetching.
 //!
 //! | | looks at | costs | then |
 //! |---|---|---|---|
@@ -15,8 +15,8 @@
 //! | | other groups, from that of its last success on | a far access each | asks, waits |
 //! | `steal-2007` | all others in turn | a request and its answer each | asks, waits |
 //!
-//! The end of `steal-2007` is computed: when there is no work, the token is somewhere on its round, and
-//! goes round as white, pink and red; other terminations pass up and down trees.
+//! The end of `steal-2007` is computed: when there is no work, the token is somewhere on its round, and goes round as
+//! white, pink and red; other terminations pass up and down trees.
 //!
 //! [`Machine`]: crate::machine::Machine
 
@@ -35,13 +35,13 @@ use crate::{
 use barriers::Group;
 use std::collections::VecDeque;
 
-/// Processes that a thief passes in one event, at most: so many, or this part of all of them.
+/// The most processes that a thief passes in one event: this many, or a part of all of them.
 const BLOCK: usize = 1024;
 const BLOCKS: usize = 64;
 /// Chunks in a ring, as in [`crate::steal_stack`].
 const SLOTS: usize = 64;
 
-/// Simulates a search. The plan is one for so many processes.
+/// Simulates a search. The plan must be one for this many processes.
 pub fn run<N: OpenNodes>(
     new: impl Fn() -> N,
     plan: Plan,
@@ -78,14 +78,14 @@ struct World<N> {
     sharing: Sharing,
     costs: Costs,
     processes: Vec<Process<N>>,
-    /// Processes with chunks in their rings; of `steal-2007`, with open nodes.
+    /// Processes with chunks in their rings; for `steal-2007`, with open nodes.
     victims: Bits,
     groups: Vec<Group>,
-    /// Processes in a group. (Of `shared-2006` all have one barrier, that of the first group.)
+    /// Processes in a group. (In `shared-2006` all have one barrier, that of the first group.)
     group: usize,
-    /// Groups that are counted as without work.
+    /// Number of groups that are counted as without work.
     done: usize,
-    /// Processes with open nodes, and answers with chunks on their way: of `steal-2007`.
+    /// For `steal-2007`: processes with open nodes, and answers with chunks in flight.
     busy: usize,
     events: Events<What>,
     ended: Option<f64>,
@@ -96,21 +96,21 @@ struct Process<N> {
     ring: VecDeque<Vec<Branch>>,
     traffic: Traffic,
     worked: f64,
-    /// What answers in the midst of an interval have cost.
+    /// The cost of answers given during an interval.
     owed: f64,
     /// It looks at nodes, and answers only between two intervals.
     works: bool,
-    /// Those that ask it.
+    /// The processes that ask it.
     requests: VecDeque<usize>,
     prefetch: Prefetch,
-    /// Since when it waits for an answer, where it goes on if there is no chunk in it, and where it
-    /// begins the next time if there is.
+    /// Since when it waits for an answer, where it continues if the answer contains no chunk, and where it begins the
+    /// next time if it does.
     asked: f64,
     passed: usize,
     asks: usize,
-    /// The process that it looks at next; of `hierarchical`, the first of the group where it had success.
+    /// The process that it looks at next; for `hierarchical`, the first of the group where it had success.
     last: usize,
-    /// Its ring is locked until then.
+    /// Until when its ring is locked.
     locked: f64,
     /// It acts for its group.
     agent: bool,
@@ -121,7 +121,7 @@ enum Prefetch {
     None,
     /// Asked, not answered.
     Asked,
-    /// Asked, and the process waits for it now.
+    /// Asked, and the process waits for the answer now.
     Awaited,
     Answered(Option<Vec<Branch>>),
 }
@@ -129,7 +129,7 @@ enum Prefetch {
 /// Where a thief looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Where {
-    /// In its group, or, if there are none, everywhere.
+    /// In its group, or, if there are no groups, everywhere.
     Near,
     /// In other groups.
     Elsewhere,
@@ -139,17 +139,17 @@ enum Where {
 enum What {
     /// It looks at nodes, or takes its next step to find some.
     Turn,
-    /// It has passed so many of those it can look at.
+    /// It has passed this many of the processes that it can look at.
     Scan(Where, usize),
-    /// It gets at the one behind as many.
+    /// It reaches the process after that many.
     Attempt(Where, usize),
-    /// A request comes.
+    /// A request arrives.
     Request(usize),
     /// The answer to a request.
     Reply(Option<Vec<Branch>>),
-    /// The same to a prefetch.
+    /// The answer to a prefetch.
     Prefetched(Option<Vec<Branch>>),
-    /// An agent looks whether there is work anywhere.
+    /// An agent looks for work anywhere.
     Poll,
 }
 
@@ -202,7 +202,7 @@ impl<N: OpenNodes> World<N> {
         world
     }
 
-    /// Whether thieves find out by requests.
+    /// Whether thieves send requests.
     fn asks(&self) -> bool {
         self.algorithm == Algorithm::Steal2007
     }
@@ -313,8 +313,8 @@ impl<N: OpenNodes> World<N> {
         self.events.push(at, rank, What::Scan(Where::Near, 0));
     }
 
-    /// The process that a thief looks at after so many others; and the one after the last of the part of
-    /// the ring in which numbers grow one by one.
+    /// The process that a thief looks at after this many others; and the one after the last of the part of the ring in
+    /// which numbers grow one by one.
     fn place(&self, rank: usize, place: Where, passed: usize) -> Option<(usize, usize)> {
         let (first, size, start) = match (place, self.algorithm) {
             (Where::Near, Algorithm::Hierarchical) => {
@@ -432,7 +432,7 @@ impl<N: OpenNodes> World<N> {
         chunk
     }
 
-    /// A process answers those who ask it; gives when it has.
+    /// A process answers those that ask it; returns when it has.
     fn answer(&mut self, rank: usize, at: f64) -> f64 {
         let costs = self.costs;
         let mut now = at;

@@ -1,15 +1,14 @@
 //! Mattern's four counters ("Algorithms for distributed termination detection", Distributed Computing
 //! 2, 1987).
 //!
-//! A *wave* visits all ranks, each while it is passive, and adds up how many chunks they have sent
-//! and received. If two waves, one after the other, find the same sums, and as many received as
-//! sent, there was no work between them: a chunk on its way at the end of the first wave would be
-//! missing among those received, and a rank that received one after it was visited would have
-//! made the second sum larger. Sums are of numbers that only grow, so nothing cancels out.
+//! A *wave* visits all ranks, each while it is passive, and sums how many chunks they have sent and received. If two
+//! consecutive waves find the same sums, and as many received as sent, there was no work between them: a chunk in
+//! flight at the end of the first wave would be missing among those received, and a rank that received one after it was
+//! visited would have made the second sum larger. The numbers only grow, so nothing cancels out.
 //!
-//! A wave goes down and up a tree of messages, or is an all-reduce of the runtime, of which all
-//! ranks have the result at once. It waits at each rank until that is passive; so the number of waves
-//! is bounded by how often ranks get work, and thieves that are idle send nothing.
+//! A wave goes down and up a tree of messages, or is an all-reduce of the runtime, whose result all ranks have at once.
+//! It waits at each rank until that rank is passive; so the number of waves is bounded by how often ranks get work, and
+//! idle thieves send nothing.
 
 use super::{Outbox, Verdict};
 use crate::machine::{Message, above, below};
@@ -19,16 +18,16 @@ use crate::machine::{Message, above, below};
 pub struct Counting {
     rank: usize,
     ranks: usize,
-    /// Whether the runtime adds up.
+    /// Whether the runtime computes the sums.
     collective: bool,
     sent: u64,
     received: u64,
-    /// A wave has come, and this rank has not passed it up.
+    /// A wave has arrived, and this rank has not passed it up.
     visited: bool,
-    /// Tallies that are missing from below, and the sums of those that came.
+    /// Tallies that are missing from below, and the sums of those that arrived.
     missing: usize,
     sums: [u64; 2],
-    /// What the last wave found.
+    /// The sums of the last wave.
     last: Option<[u64; 2]>,
     /// An all-reduce is under way.
     summing: bool,
@@ -113,7 +112,7 @@ impl Counting {
         sums[0] == sums[1] && self.last.replace(sums) == Some(sums)
     }
 
-    /// What this rank adds to the next all-reduce, if it may.
+    /// What this rank adds to the next all-reduce, if it may take part.
     pub fn contribution(&mut self) -> Option<[u64; 2]> {
         if !self.ready || self.summing || self.over {
             return None;
@@ -122,7 +121,7 @@ impl Counting {
         Some([self.sent, self.received])
     }
 
-    /// Takes in what an all-reduce found.
+    /// Processes the result of an all-reduce.
     pub fn receive_sums(&mut self, sums: [u64; 2]) {
         self.summing = false;
         self.over = self.found(sums);

@@ -1,21 +1,20 @@
 //! Dijkstra and Scholten's rule ("Termination detection for diffusing computations", Inf. Proc.
 //! Letters 11, 1980).
 //!
-//! A rank is *engaged* or not. Rank 0 is engaged from the start; another becomes so by receiving
-//! work, and the sender of that work is then its *parent*. Every message with branches is answered
-//! by one receipt: at once if the receiver is engaged already; if it engages the receiver, only when
-//! the receiver disengages. It does so when it is passive and has receipts for all the branches
-//! that it sent. When rank 0 is so far, there is no work:
+//! A rank is *engaged* or not. Rank 0 is engaged from the start; another becomes so by receiving work, and the sender
+//! of that work is then its *parent*. Every message with branches is answered by one receipt: at once if the receiver
+//! is engaged already; if the message engages the receiver, only when the receiver disengages. It does so when it is
+//! passive and has receipts for all the branches that it sent. When rank 0 reaches this state, there is no work:
 //!
-//! * *The engaged ranks form a tree with rank 0 as its root.* A rank enters it below an engaged
-//!   one, for its parent still misses its receipt and so is engaged. It leaves it as a leaf: its
-//!   children's receipts are not sent yet.
+//! * *The engaged ranks form a tree with rank 0 as its root.* A rank enters it below an engaged one, as its parent
+//!   still lacks its receipt and so is engaged. It leaves the tree as a leaf: its children's receipts would otherwise
+//!   be missing.
 //! * So when rank 0 has all receipts, it has no children, and no other rank is engaged.
-//! * *Only engaged ranks have open nodes, and only they have branches on the way to or from them.*
+//! * *Only engaged ranks have open nodes, and only they have branches in flight to or from them.*
 //!
-//! If ranks ask only while they are engaged, and count as passive only when they have their answers,
-//! no other message is in flight then either. No step of this relies on the order of messages.
-//! There is no token whose rounds take longer the more ranks there are.
+//! If ranks ask only while they are engaged, and count as passive only when they have their answers, no other message
+//! is in flight then either. No step of this relies on the order of messages. There is no token whose rounds take
+//! longer the more ranks there are.
 
 use super::{Outbox, Verdict};
 use crate::machine::Message;
@@ -24,7 +23,7 @@ use crate::machine::Message;
 #[derive(Clone, Debug)]
 pub struct Diffusing {
     engagement: Engagement,
-    /// Messages with branches sent, less receipts.
+    /// Messages with branches sent, minus receipts.
     unreceipted: usize,
 }
 

@@ -1,18 +1,19 @@
-//! Knowing the end: when no rank has work, and none is on its way.
+//! Termination detection: when no rank has work, and none is in flight.
 //!
 //! | module | rule | costs |
 //! |---|---|---|
-//! | [`diffusing`] | Dijkstra and Scholten: receipts along a tree of who engaged whom | a message for each chunk |
-//! | [`token`] | the coloured token of the 2007 paper, around a ring | ranks messages a round |
-//! | [`counting`] | Mattern's four counters, up and down a tree | 2 ranks messages a wave |
-//! | [`counting`] | the same, summed by an all-reduce of the runtime (`quiescence`) | a collective operation a wave |
+//! | [`diffusing`] | Dijkstra and Scholten: receipts along a tree of engaged ranks | a message per chunk |
+//! | [`token`] | the coloured token of the 2007 paper, around a ring | ranks messages per round |
+//! | [`counting`] | Mattern's four counters, up and down a tree | 2 ranks messages per wave |
+//! | [`counting`] | the same, summed by an all-reduce of the runtime (`quiescence`) | a collective operation per wave |
 //!
-//! A [`Detector`] is told of each chunk given and got ([`Detector::gave`], [`Detector::got`]), gets
-//! the messages that are its own ([`Detector::receive`]), and is asked whenever its rank is
-//! *passive* ([`Detector::passive`]): without work, and not waiting for an answer that may be work,
-//! unless such answers go on to the end (see [`Drain`]).
+//! A [`Detector`] is told about each chunk given and received ([`Detector::gave`],
+//! [`Detector::got`]), gets its own messages ([`Detector::receive`]), and is called whenever its
+//! rank is *passive* ([`Detector::passive`]): without work, and not waiting for an answer that may
+//! be work, unless such answers continue until the end (see [`Drain`]).
 //!
-//! All four are right if messages overtake each other; the tests of [`crate::searcher`] try it.
+//! All four are correct if messages overtake each other; the tests of [`crate::searcher`] check
+//! this.
 
 pub mod counting;
 pub mod diffusing;
@@ -25,10 +26,10 @@ use std::collections::VecDeque;
 use token::Ring;
 pub use token::{Colour, Token};
 
-/// Messages to be sent, and to whom.
+/// Messages to be sent, with their destinations.
 pub type Outbox = VecDeque<(usize, Message)>;
 
-/// How the end is known.
+/// How the end is detected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Termination {
     /// Receipts (Dijkstra and Scholten 1980).
@@ -42,7 +43,7 @@ pub enum Termination {
 }
 
 impl Termination {
-    /// All there are.
+    /// All values.
     pub const ALL: [Self; 4] =
         [Self::DijkstraScholten, Self::Token, Self::Counting, Self::Quiescence];
 
@@ -58,16 +59,16 @@ impl Termination {
     }
 }
 
-/// What a detector has found.
+/// The result of a detector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// Nothing new.
     Unknown,
-    /// No rank has work, and none is on its way.
+    /// No rank has work, and none is in flight.
     NoWork,
-    /// That, and ranks must not ask for work from now on; the detector sees to the rest.
+    /// As `NoWork`, and ranks must not ask for work from now on; the detector does the rest.
     Fence,
-    /// That, and no message is on its way.
+    /// As `NoWork`, and no message is in flight.
     Clean,
 }
 
@@ -103,7 +104,7 @@ impl Detector {
         }
     }
 
-    /// A chunk came from a rank.
+    /// A chunk was received from a rank.
     pub fn got(&mut self, from: usize, out: &mut Outbox) {
         match self {
             Self::Diffusing(it) => it.got(from, out),
@@ -130,7 +131,7 @@ impl Detector {
         }
     }
 
-    /// Takes in a message of the detection. Gives it back if it is none.
+    /// Processes a message of the detection. Returns any other message.
     pub fn receive(&mut self, message: Message, out: &mut Outbox) -> Option<Message> {
         match (self, message) {
             (Self::Diffusing(it), Message::Receipt) => it.receive_receipt(),
@@ -144,7 +145,7 @@ impl Detector {
         None
     }
 
-    /// The rank is passive: goes on, if it can.
+    /// The rank is passive: advances the detection, if possible.
     pub fn passive(&mut self, out: &mut Outbox) -> Verdict {
         match self {
             Self::Diffusing(it) => it.passive(out),
@@ -154,9 +155,8 @@ impl Detector {
     }
 }
 
-/// How ranks that go on asking for work until the end come to one: nobody asks any more (`Stop`,
-/// down the tree), everybody has the answers to what was asked (`Drained`, up), nothing is on its way
-/// (`End`, down).
+/// Ends the search of ranks that ask for work until the end: ranks stop asking (`Stop`, down the tree), have all
+/// answers (`Drained`, up), and nothing is in flight (`End`, down).
 #[derive(Clone, Debug)]
 pub struct Drain {
     rank: usize,
@@ -173,13 +173,13 @@ impl Drain {
         Self { rank, ranks, stopped: false, told: false, drained_below: 0 }
     }
 
-    /// Whether nobody must be asked any more.
+    /// Whether ranks must not ask any more.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stopped
     }
 
-    /// There is no work any more. `everybody_knows` if others need not be told.
+    /// There is no work left. `everybody_knows` if others need not be told.
     pub fn stop(&mut self, everybody_knows: bool, out: &mut Outbox) {
         if !self.stopped && !everybody_knows {
             out.extend(below(self.rank, self.ranks).map(|it| (it, Message::Stop)));
@@ -187,12 +187,12 @@ impl Drain {
         self.stopped = true;
     }
 
-    /// A rank below has drained, with all below it.
+    /// A rank below has drained, with all ranks below it.
     pub fn receive_drained(&mut self) {
         self.drained_below += 1;
     }
 
-    /// Goes on; gives whether the search is over for all ranks, which only rank 0 finds out.
+    /// Advances; returns whether the search has ended for all ranks, which only rank 0 finds out.
     pub fn step(&mut self, unanswered: usize, out: &mut Outbox) -> bool {
         let missing = below(self.rank, self.ranks).count() - self.drained_below;
         if !self.stopped || self.told || unanswered > 0 || missing > 0 {

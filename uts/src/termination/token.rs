@@ -1,24 +1,22 @@
 //! The token of J. Dinan et al., "Dynamic Load Balancing of Unbalanced Computations Using Message
 //! Passing" (IPDPS 2007), section 3.2.1, and its pink fence.
 //!
-//! Rank 0 sends a white token around the ring; a rank passes it on when it is passive, black if
-//! the rank is black, and is white afterwards. The token adds up the chunks that ranks have sent
-//! and received. If it comes back white to a white rank 0 and the two are equal, there is no
-//! work. Then it is sent around pink: a rank that has seen it asks nobody any more, and it adds up
-//! requests and refusals; when these are equal too, nothing is on its way, and a red token ends the
-//! search.
+//! Rank 0 sends a white token around the ring; a rank passes it on when it is passive, black if the rank is black, and
+//! is white afterwards. The token sums the chunks that ranks have sent and received. If it returns white to a white
+//! rank 0 and the two sums are equal, there is no work. Then it is sent around pink: a rank that has seen it sends no
+//! more requests, and it sums requests and refusals; when these are equal, too, nothing is in flight, and a red token
+//! ends the search.
 //!
-//! In the paper a rank becomes black by giving work to one of a lower number. That is not enough if
-//! messages can be slow: rank 1 has sent a chunk to rank 3 and the token passes both of them before
-//! the chunk arrives. Rank 3 then gives part of it to rank 4, of a higher number, which finishes and
-//! adds one received to the token: as many as sent, and all ranks white, but rank 3 has work. So a
-//! rank also becomes black by receiving work, as in Dijkstra's version of Safra's algorithm (EWD
-//! 998). The test below shows both.
+//! In the paper a rank becomes black by giving work to a rank with a lower number. That is not enough if messages can
+//! be slow. Suppose rank 1 has sent a chunk to rank 3 and the token passes both of them before the chunk arrives. Rank
+//! 3 then gives part of it to rank 4, which has a higher number, finishes, and adds one received chunk to the token: as
+//! many as sent, and all ranks white, but rank 3 has work. So a rank also becomes black by receiving work, as in
+//! Dijkstra's version of Safra's algorithm (EWD 998). The test below shows both.
 
 use super::{Outbox, Verdict};
 use crate::machine::Message;
 
-/// What a token says of the ranks that it has passed.
+/// What a token states about the ranks that it has passed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Colour {
     /// They had no work.
@@ -27,7 +25,7 @@ pub enum Colour {
     Black,
     /// There is no work; requests are counted.
     Pink,
-    /// Nothing is on its way.
+    /// Nothing is in flight.
     Red,
 }
 
@@ -39,15 +37,15 @@ pub struct Token {
     /// Messages that the ranks it has passed have sent: chunks, or requests and refusals if it is
     /// pink.
     pub sent: u64,
-    /// Such messages that they have received.
+    /// Messages of the same kind that they have received.
     pub received: u64,
 }
 
 impl Token {
-    /// A token as sent: this many words.
+    /// Length of a token in a message, in words.
     pub const WORDS: usize = 5;
 
-    /// The token as words to be sent.
+    /// Encodes the token as words.
     #[must_use]
     pub fn to_words(self) -> [u32; Self::WORDS] {
         let [low, high] = [|it: u64| it as u32, |it: u64| (it >> 32) as u32];
@@ -55,7 +53,7 @@ impl Token {
         [self.colour as u32, low(sent), high(sent), low(received), high(received)]
     }
 
-    /// The token that was sent as these words; `None` if they are none.
+    /// Decodes a token from words; `None` if they are not a token.
     #[must_use]
     pub fn from_words(words: &[u32]) -> Option<Self> {
         let &[colour, a, b, c, d] = words else { return None };
@@ -83,7 +81,7 @@ pub struct Ring {
     chunks: [u64; 2],
     /// Requests and refusals sent and received.
     control: [u64; 2],
-    /// Whether receiving work makes a rank black; only a test does without.
+    /// Whether receiving work makes a rank black; false only in a test.
     receiver_blackens: bool,
 }
 
@@ -190,7 +188,7 @@ mod tests {
         assert_eq!(Token::from_words(&[0]), None);
     }
 
-    /// The history of this module's front page. Gives whether rank 0 believes that there is no
+    /// The scenario of this module's description. Returns whether rank 0 concludes that there is no
     /// work while rank 3 has some.
     fn ends_early(receiver_blackens: bool) -> bool {
         let mut ranks: Vec<Ring> =

@@ -137,8 +137,8 @@ async fn sleep_async() {
     // Polled before the sleep, and done during it: the rank has to look again by itself.
     let receive = async {
         let (next, from) = ((me + 1) % size, (me + size - 1) % size);
-        world.process_at_rank(next).send_async(&me, 0).await;
-        let (got, _) = world.process_at_rank(from).receive_async::<i32>(None).await;
+        world.process_at_rank(next).send_async(&me).await;
+        let (got, _) = world.process_at_rank(from).receive_async::<i32>().await;
         assert_eq!(got, from);
     };
     let sleep = async { std::thread::sleep(Duration::from_millis(300)) };

@@ -66,7 +66,7 @@ fn receives(world: &SimpleCommunicator) {
             let mut buffer = vec![u64::MAX; LONG];
             loop {
                 let time = Duration::from_micros((round + given_up) % 7 * 20);
-                let receive = other.receive_into_async(&mut buffer[..], Some(3));
+                let receive = other.receive_into_with_tag_async(&mut buffer[..], 3);
                 match vrt::timeout(time, receive).await {
                     Ok(status) => {
                         let len = status.bytes() as usize / 8;
@@ -102,8 +102,8 @@ fn sends(world: &SimpleCommunicator) {
         begin(
             async {
                 match synchronous {
-                    true => other.synchronous_send_async(&data[..], 3).await,
-                    false => other.send_async(&data[..], 3).await,
+                    true => other.synchronous_send_with_tag_async(&data[..], 3).await,
+                    false => other.send_with_tag_async(&data[..], 3).await,
                 }
             },
             false,

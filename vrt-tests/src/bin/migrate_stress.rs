@@ -231,8 +231,8 @@ async fn wander_async(arguments: Arguments) {
     let began = vrt::time();
     for round in 0..arguments.rounds {
         let (message, mut answer) = ([round, rank as u64], [0u64; 2]);
-        let send = right.send_async(&message[..], 3);
-        let receive = left.receive_into_async(&mut answer[..], Some(3));
+        let send = right.send_with_tag_async(&message[..], 3);
+        let receive = left.receive_into_with_tag_async(&mut answer[..], 3);
         tokio::join!(send, receive);
         assert_eq!(answer, [round, (rank + size - 1) as u64 % size as u64]);
         world.migrate_async(&mut ()).await;

@@ -1,4 +1,4 @@
-//! A job in which a rank catches a panic that left a request behind, which cannot be taken back.
+//! A job in which a rank catches a panic that left a request behind, which cannot be withdrawn.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process::ExitCode;

@@ -186,6 +186,24 @@ async fn run_async(arguments: Arguments) {
         moves.look();
     }
     window.free_async().await;
+    // Dropped windows are freed beside what else the rank does: rank 0 waits for the others between.
+    for round in 0..arguments.rounds {
+        let window = world.allocate_window_async(vec![me as u64; 2]).await;
+        window.fence_async().await;
+        let mut theirs = [0; 2];
+        window.get_async((me + round as i32) % n, 0, &mut theirs).await;
+        assert_eq!(theirs, [((me + round as i32) % n) as u64; 2]);
+        match me == 0 {
+            true => {
+                drop(window);
+                world.barrier_async().await;
+            }
+            false => {
+                world.barrier_async().await;
+                drop(window);
+            }
+        }
+    }
     let mut all = 0;
     world.all_reduce_into_async(&moves.seen, &mut all, SystemOperation::sum()).await;
     moves.seen = all;

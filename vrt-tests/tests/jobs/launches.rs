@@ -138,7 +138,7 @@ fn a_job_ends_where_ends_of_children_are_ignored() {
 fn a_variable_that_is_set_to_nothing_is_unset() {
     let mut empty = job::program(env!("CARGO_BIN_EXE_misbehave"));
     empty.args(["--pes", "2", "--ranks", "8", "nothing"]);
-    for name in ["VRT_MOVE", "VRT_STACK", "VRT_NO_PIN", "VRT_LB", "VRT_LB_ARG", "VRT_LB_DUMP"] {
+    for name in ["VRT_MOVE", "VRT_STACK", "VRT_NO_BIND", "VRT_LB", "VRT_LB_ARG", "VRT_LB_DUMP"] {
         empty.env(name, "");
     }
     run_as(empty, 0, &["all is well"], &[]);

@@ -24,6 +24,7 @@ mod other_locks;
 mod own_locals;
 mod pages;
 mod polls;
+mod recovers;
 mod shares;
 mod soak;
 mod stalls;

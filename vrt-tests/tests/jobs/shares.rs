@@ -3,7 +3,7 @@
 
 use vrt_tests::job;
 
-/// Runs `shares`; returns the lines that it printed, but for the last one, and all it said.
+/// Runs `shares`; returns the lines that it printed, except the last one, and all it said.
 #[track_caller]
 fn run(options: &str, what: &str) -> (Vec<String>, String) {
     let output = job::program(env!("CARGO_BIN_EXE_shares"))

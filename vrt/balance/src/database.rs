@@ -1,12 +1,12 @@
-//! The load database: what PEs have reported, made into the model that strategies decide on, and
-//! what comes of it.
+//! The load database: turns the reports of PEs into the model that strategies decide on, and their
+//! decisions into orders.
 //!
 //! Loads are seconds on a whole core of the fastest PE: the time that a rank ran, times the share
-//! of its core and the relative speed that its PE had. A PE's speed in the model is the same
-//! product, so work leaves a PE beside which another program runs, and comes back afterwards.
+//! of its core and the relative speed of its PE. A PE's speed in the model is the same product, so
+//! work leaves a PE that shares its core with another program, and returns afterwards.
 //!
-//! *Trigger.* A step moves ranks only when what is gained until loads change (the strategy's
-//! `horizon`, in steps) is worth more than the moves cost, by what moves did cost so far.
+//! *Trigger.* A step moves ranks only if the gain until loads change (the strategy's `horizon`, in
+//! steps) exceeds the cost of the moves, as measured so far.
 
 use std::time::Duration;
 
@@ -22,15 +22,15 @@ use crate::trials::Trials;
 use crate::{Balancing, learn};
 use vrt_core::net::shared::Shared;
 
-/// PEs whose speeds differ by less than this are alike.
+/// PEs whose speeds differ by less than this count as equal.
 const ALIKE: f64 = 0.1;
-/// An imbalance above this is worth a word.
+/// An imbalance above this is reported.
 const NOTABLE: f64 = 0.05;
 
-/// What a step found.
+/// The result of a step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Verdict {
-    /// Load of the busiest PE over the mean, less 1: today, and as predicted.
+    /// Load of the busiest PE over the mean, minus 1: today, and as predicted.
     pub before: f64,
     pub after: f64,
     /// Why nothing moves although it could.
@@ -39,14 +39,14 @@ pub(crate) struct Verdict {
     pub(crate) advice: Option<String>,
 }
 
-/// See the module's text.
+/// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Database {
     balancing: Balancing,
     shared: Shared,
     history: History,
     dump: Option<Dump>,
-    /// What each rank had sent to each at the last step.
+    /// What each rank had sent to each other rank at the last step.
     sent: FxHashMap<(u32, u32), (u64, u64)>,
     moving: Moving,
     trials: Option<Trials>,
@@ -65,12 +65,12 @@ impl Database {
         }
     }
 
-    /// Seconds to the next step, if that is not the user's to say.
+    /// Seconds to the next step, unless the user has set them.
     pub fn interval(&self) -> Option<Duration> {
         self.trials.as_ref().map(Trials::interval)
     }
 
-    /// What has come of what was tried.
+    /// The result of the trials.
     pub fn account(&self) -> Option<String> {
         self.trials.as_ref().map(Trials::account)
     }
@@ -159,19 +159,19 @@ impl Database {
         Ok((model, ranks))
     }
 
-    /// What a rank is expected to need until the next step, after it has needed this.
+    /// The expected load of a rank until the next step, after this load.
     fn predict(&mut self, rank: u32, seconds: f64) -> f64 {
         let rank = u64::from(rank);
         let noted = self.history.push(rank, seconds.max(0.0));
         noted.ok().and_then(|()| self.history.predict(rank)).unwrap_or(0.0)
     }
 
-    /// Writes what was recorded, if that was asked for.
+    /// Writes the recorded loads, if that was requested.
     pub fn write_dump(&self) -> Option<Result<(), DumpError>> {
         self.dump.as_ref().map(Dump::write)
     }
 
-    /// Keeps what was found for the next run, if that was asked for.
+    /// Keeps the findings for the next run, if that was requested.
     pub fn keep_learned(&self) -> Option<Result<(), LearnError>> {
         let file = self.balancing.learn.as_deref()?;
         let learned = self.trials.as_ref()?.learned(self.shared.ranks(), self.shared.pes());
@@ -198,7 +198,7 @@ impl Database {
         edges
     }
 
-    /// Nothing moves, but the PEs are not balanced.
+    /// Why nothing moves although the PEs are not balanced.
     fn why_not(&self, model: &LoadModel, step: u32) -> Option<String> {
         let Balancing { strategy, config, .. } = &self.balancing;
         // What it would do if moves cost nothing.
@@ -223,7 +223,7 @@ impl Database {
     }
 }
 
-/// What the user could do about an imbalance that no move mends.
+/// What the user could do about an imbalance that no move reduces.
 fn advice(model: &LoadModel, assignment: &Assignment, ranks: &[u32]) -> Option<String> {
     let loads = assignment.pe_loads(model);
     let mean = loads.iter().sum::<f64>() / loads.len() as f64;

@@ -1,21 +1,29 @@
-//! The load data of a job as files, in the layout of DARMA vt's: `NAME.PE.json` for each PE, a
-//! phase for each balancing step.
+//! The load data of a job as files, in the layout of DARMA vt's: `NAME.PE.json` for each PE, a phase for each balancing
+//! step.
 //!
-//! Each phase says in its `user_defined` how long it was, how long its PE was busy and idle, all in
-//! seconds, which part of its core it got, and how long it waited each time that another program had that.
+//! Each phase contains in its `user_defined`: its length, how long its PE was busy and idle, all in seconds, which part
+//! of its core it got, and how long it waited each time that another program had the core.
 
+use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::json;
 use crate::measure::PeLoad;
 use lb_strategies::LoadModel;
 use lb_strategies::datafile::{Entity, Layout, layouts};
 
-pub use lb_strategies::datafile::DataFileError as DumpError;
+/// A file cannot be written.
+#[derive(Debug, thiserror::Error)]
+#[error("{}: cannot be written: {source}", file.display())]
+pub(crate) struct DumpError {
+    file: PathBuf,
+    source: io::Error,
+}
 
-/// Steps that are kept: files of a long job shall not fill its memory.
+/// The most steps that are kept, so that a long job does not fill its memory.
 const PHASES: usize = 10_000;
 
-/// What will be written.
+/// The data to be written.
 #[derive(Debug)]
 pub(crate) struct Dump {
     name: PathBuf,
@@ -28,7 +36,7 @@ impl Dump {
         Dump { name: name.to_owned(), layouts: Vec::new(), phases: 0 }
     }
 
-    /// Adds a step. `ranks` are the objects of the model, `home` says where each rank began.
+    /// Adds a step. `ranks` are the objects of the model, `home` is the first PE of each rank.
     pub fn add(
         &mut self,
         model: &LoadModel,
@@ -84,7 +92,10 @@ impl Dump {
     /// Writes the files.
     pub fn write(&self) -> Result<(), DumpError> {
         for (pe, layout) in self.layouts.iter().enumerate() {
-            layout.write(file_of(&self.name, pe))?;
+            let file = file_of(&self.name, pe);
+            let written = json::text(layout).map_err(io::Error::other);
+            let written = written.and_then(|text| std::fs::write(&file, text));
+            written.map_err(|source| DumpError { file, source })?;
         }
         Ok(())
     }

@@ -1,7 +1,7 @@
-//! What `--lb auto` has found for a job, kept in a file for the next run of the same job.
+//! The findings of `--lb auto` for a job, kept in a file for the next run of the same job.
 //!
-//! A job is known by its program's name and all its arguments. A file may be that of many jobs; each keeps what
-//! its last run has found.
+//! A job is identified by its program's name and all its arguments. A file may contain many jobs; for each it keeps the
+//! findings of its last run.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,30 +9,32 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-/// What was found for a job.
+use crate::json;
+
+/// The findings for a job.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Learned {
     /// Ranks and PEs of the job.
     pub ranks: usize,
     pub pes: usize,
-    /// Seconds of a sample.
+    /// Length of a sample in seconds.
     pub interval: f64,
-    /// The PE of each rank with which it has ended, if trials had helped.
+    /// The last PE of each rank, if trials had helped.
     pub placement: Option<Vec<u32>>,
-    /// Who found it, and by how much it was better than what was before, as a part.
+    /// The strategy that found it, and its gain over the previous placement, as a part.
     pub strategy: Option<String>,
     pub gain: f64,
 }
 
-/// Why what was learned is of no use.
+/// Why the findings cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum LearnError {
-    /// The system refuses.
+    /// The system reported an error.
     #[error("{0}: {1}")]
     File(PathBuf, #[source] io::Error),
-    /// It is another file.
+    /// It is not such a file.
     #[error("{0} is not a file of --lb-learn: {1}")]
-    Malformed(PathBuf, #[source] serde_json::Error),
+    Malformed(PathBuf, #[source] json::ParseError),
 }
 
 #[derive(Default, Serialize, Deserialize)]
@@ -41,20 +43,21 @@ struct File {
 }
 
 impl File {
-    /// What there is; nothing if there is no file yet.
+    /// The contents; empty if the file does not exist yet.
     fn read(path: &Path) -> Result<File, LearnError> {
-        match std::fs::read(path) {
-            Ok(text) => serde_json::from_slice(&text)
-                .map_err(|error| LearnError::Malformed(path.to_owned(), error)),
+        match std::fs::read_to_string(path) {
+            Ok(text) => {
+                json::read(&text).map_err(|error| LearnError::Malformed(path.to_owned(), error))
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(File::default()),
             Err(error) => Err(LearnError::File(path.to_owned(), error)),
         }
     }
 
-    /// All of it or nothing: another job may read it meanwhile.
+    /// Writes atomically: another job may read it meanwhile.
     fn write(&self, path: &Path) -> Result<(), LearnError> {
         let wrong = |error| LearnError::File(path.to_owned(), error);
-        let text = serde_json::to_vec_pretty(self).map_err(|error| wrong(error.into()))?;
+        let text = json::text(self).map_err(|error| wrong(io::Error::other(error)))?;
         let mut new = path.as_os_str().to_owned();
         new.push(format!(".{}", std::process::id()));
         std::fs::write(&new, text).map_err(wrong)?;
@@ -65,12 +68,12 @@ impl File {
 /// Checks that a file can be read and written.
 ///
 /// # Errors
-/// It cannot, or is not one of these.
+/// It cannot, or is not such a file.
 pub(crate) fn check(path: &Path) -> Result<(), LearnError> {
     File::read(path)?.write(path)
 }
 
-/// What was found for a job.
+/// The findings for a job.
 ///
 /// # Errors
 /// As for [`check`].
@@ -78,7 +81,7 @@ pub(crate) fn recall(path: &Path, job: &str) -> Result<Option<Learned>, LearnErr
     Ok(File::read(path)?.jobs.remove(job))
 }
 
-/// Keeps what was found for a job.
+/// Keeps the findings for a job.
 ///
 /// # Errors
 /// As for [`check`].
@@ -88,7 +91,7 @@ pub(crate) fn keep(path: &Path, job: String, learned: Learned) -> Result<(), Lea
     file.write(path)
 }
 
-/// By what this process's job is known.
+/// The identity of this process's job.
 pub(crate) fn name_of_job() -> String {
     let mut arguments = std::env::args_os();
     let program = arguments.next().unwrap_or_default();
@@ -105,7 +108,7 @@ mod tests {
     #[test]
     fn jobs_are_kept_apart_and_other_files_are_refused() {
         let path = std::env::temp_dir().join(format!("vrt-learn-{}", std::process::id()));
-        assert_eq!(recall(&path, "a 1").unwrap(), None);
+        assert_eq!(recall(&path, "a \"1\" \\ \u{e9}").unwrap(), None);
         check(&path).unwrap();
         let learned = |ranks| Learned {
             ranks,
@@ -115,13 +118,13 @@ mod tests {
             strategy: Some("greedy".to_owned()),
             gain: 0.25,
         };
-        keep(&path, "a 1".to_owned(), learned(4)).unwrap();
+        keep(&path, "a \"1\" \\ \u{e9}".to_owned(), learned(4)).unwrap();
         keep(&path, "a 2".to_owned(), learned(5)).unwrap();
-        keep(&path, "a 1".to_owned(), learned(6)).unwrap();
-        assert_eq!(recall(&path, "a 1").unwrap(), Some(learned(6)));
+        keep(&path, "a \"1\" \\ \u{e9}".to_owned(), learned(6)).unwrap();
+        assert_eq!(recall(&path, "a \"1\" \\ \u{e9}").unwrap(), Some(learned(6)));
         assert_eq!(recall(&path, "a 2").unwrap(), Some(learned(5)));
         std::fs::write(&path, "loads").unwrap();
-        let error = recall(&path, "a 1").unwrap_err().to_string();
+        let error = recall(&path, "a \"1\" \\ \u{e9}").unwrap_err().to_string();
         assert!(error.contains("is not a file of --lb-learn"), "{error}");
         std::fs::remove_file(&path).unwrap();
     }

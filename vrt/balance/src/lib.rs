@@ -1,8 +1,8 @@
 //! Load balancing while the job runs: who decides, and when ranks move.
 //!
-//! PE 0 decides. In a step it learns from all PEs what their ranks have cost since the last one,
-//! gives that to a strategy of [`lb_strategies`], and tells each PE which of its ranks go where.
-//! A rank that runs, is pinned, or has gone meanwhile stays.
+//! PE 0 decides. In a step it collects from all PEs the costs of their ranks since the last one, passes them to a
+//! strategy of [`lb_strategies`], and tells each PE which of its ranks go where. A rank that runs, is pinned, or has
+//! left meanwhile stays.
 //!
 //! ```text
 //!        period over: ask all            all have answered: decide        all have said so
@@ -10,28 +10,20 @@
 //!        all ranks of the job wait in `migrate`: their PEs have said so and answered ^
 //! ```
 //!
-//! With a period nobody waits: ranks go wherever they are suspended when the order comes. Without
-//! one, each PE reports when all its ranks wait in `migrate`; when these are all ranks that have not
-//! ended, PE 0 decides, and each PE lets its ranks go on as soon as it has moved those that were to
-//! go. A rank that moves by its state is only told to: it encodes its state and leaves by itself, in
-//! that call of `migrate`, or with a period in its next one.
+//! With a period no rank waits: ranks move from wherever they are suspended when the order arrives. Without one, each
+//! PE reports when all its ranks wait in `migrate`; when these are all ranks that have not ended, PE 0 decides, and
+//! each PE resumes its ranks as soon as it has moved those that were ordered to. A rank that moves by its state is only
+//! told to: it encodes its state and leaves by itself, in that call of `migrate`, or with a period in its next one.
 //!
-//! Steps must not take more than they give. With a period, a step is over when every rank that it
-//! moved has come to its PE, and the next one begins a period after that, or a multiple of what the
-//! step has cost if that is longer, which is the work of packing and copying ranks; and no rank is
-//! moved a second time before it has run. Otherwise ranks whose memory takes longer to copy than a
-//! period lasts would only travel.
+//! Steps must not cost more than they gain. With a period, a step ends when every rank that it
+//! moved has arrived, and the next one begins a period after that, or a multiple of the step's cost
+//! (the work of packing and copying ranks) if that is longer; and no rank is moved a second time
+//! before it has run. Otherwise ranks whose memory takes longer to copy than a period lasts would
+//! do nothing but move.
 
 mod database;
-#[cfg(feature = "json")]
 mod dump;
-#[cfg(not(feature = "json"))]
-#[path = "no_dump.rs"]
-mod dump;
-#[cfg(feature = "json")]
-mod learn;
-#[cfg(not(feature = "json"))]
-#[path = "no_learn.rs"]
+pub mod json;
 mod learn;
 mod looks;
 pub mod measure;
@@ -65,17 +57,17 @@ pub struct Balancer {
     period: Option<Duration>,
     /// On PE 0.
     step: Option<Step>,
-    /// Number of the next step without a period: that of the calls of `migrate` that lead to it.
+    /// Number of the next step without a period: the number of the `migrate` calls that lead to it.
     round: u32,
-    /// What this PE measures of itself.
+    /// This PE's measurements of itself.
     meter: Meter,
-    /// The strategy wants to know who sends how much to whom.
+    /// Whether the strategy needs to know who sends how much to whom.
     wants_sent: bool,
-    /// It is to be told how often ranks communicate.
+    /// Whether it needs to know how often ranks communicate.
     wants_events: bool,
-    /// Of the seconds that copying memory of ranks has taken here, those that PE 0 was told of.
+    /// Seconds spent copying memory of ranks here, as far as reported to PE 0.
     copying_told: f64,
-    /// What to do about ranks that cannot move, and whether that was said.
+    /// What to do about ranks that cannot move, and whether that was reported.
     move_pinned: MovePinned,
     warned: bool,
 }
@@ -90,7 +82,7 @@ impl Extension for Balancer {
     };
 }
 
-/// What PEs say to each other.
+/// Messages between PEs.
 #[derive(Debug, Serialize, Deserialize)]
 enum Message {
     Ask {
@@ -112,16 +104,16 @@ enum Message {
         step: u32,
         moved: Moved,
     },
-    /// So many ranks that a step has moved have come to a PE.
+    /// This many ranks that a step has moved have arrived at a PE.
     Came {
         ranks: u32,
-        /// Nanoseconds that it has copied memory of ranks since it last said this.
+        /// Nanoseconds that it has spent copying memory of ranks since its last such message.
         copying: u64,
     },
 }
 
 impl Balancer {
-    /// For a PE of a job that balances so.
+    /// For a PE of a job with this configuration.
     pub fn new(balancing: &Balancing, id: u32, shared: &Shared) -> Balancer {
         Balancer {
             period: balancing.period.or_else(|| balancing.auto.as_ref().map(|_| FIRST_INTERVAL)),
@@ -145,7 +137,7 @@ impl Balancer {
         self.period.is_some()
     }
 
-    /// A rank of this PE cannot be moved.
+    /// Reports a rank of this PE that cannot be moved.
     fn tell_held(&mut self, pe: u32, rank: usize, why: &'static str) {
         if self.warned {
             return;
@@ -161,21 +153,21 @@ impl Balancer {
         }
     }
 
-    /// Writes what was to be recorded of the loads, on the PE that decides.
+    /// Writes the recorded loads, on the PE that decides.
     pub fn write_dump(&self) {
         if let Some(Err(error)) = self.step.as_ref().and_then(Step::write_dump) {
             vrt_slot::report::say(format_args!("--lb-dump: {error}"));
         }
     }
 
-    /// Keeps what was found for the next run of the job, if that was asked for, on the PE that decides.
+    /// Keeps the findings for the next run of the job, if that was requested, on the PE that decides.
     pub fn keep_learned(&self) {
         if let Some(Err(error)) = self.step.as_ref().and_then(Step::keep_learned) {
             vrt_slot::report::say(format_args!("--lb-learn: {error}"));
         }
     }
 
-    /// Says what balancing has done, on the PE that decides, if that was asked for or `anyway`.
+    /// Prints a summary of balancing, on the PE that decides, if that was requested or `anyway`.
     pub fn tell_totals(&mut self, anyway: bool) {
         if let Some(step) = &mut self.step
             && (anyway || step.balancing.report != LbReport::Off)
@@ -185,7 +177,7 @@ impl Balancer {
         }
     }
 
-    /// Says when the next step begins, if this one is over and they go by time.
+    /// Sets when the next step begins, if this one has ended and steps are taken by time.
     fn rest_if_over(&mut self, core: &mut Core) {
         let (Some(step), Some(period)) = (&mut self.step, self.period) else { return };
         let Some(cost) = step.take_cost() else { return };
@@ -199,22 +191,22 @@ impl Balancer {
     }
 }
 
-/// The next step begins at least so many times as long after a step as that kept PEs from running
-/// ranks, so that no more than a quarter of their time goes to steps, however short the period is.
+/// The next step begins after at least this many times as long as the step kept PEs from running ranks, so that at most
+/// a quarter of their time goes to steps, however short the period is.
 const REST: u32 = 3;
 
-/// The time from the end of a step that took so long to the next one.
+/// The time from the end of a step with this cost to the next one.
 fn rest(period: Duration, cost: Duration) -> Duration {
     period.max(cost.saturating_mul(REST))
 }
 
-/// Until it is known how long a sample of `auto` should be.
+/// The interval until the length of `auto`'s samples is known.
 const FIRST_INTERVAL: Duration = Duration::from_millis(10);
 
-/// Stamps of the cycle counter that are less than so many ahead are in the future.
+/// Stamps of the cycle counter that are less than this far ahead are in the future.
 const NEVER: u64 = 1 << 63;
 
-/// Does what is due: sees to the ranks that wait in `migrate`, or begins a step on PE 0.
+/// Does what is due: handles the ranks that wait in `migrate`, or begins a step on PE 0.
 fn balance(engine: &mut Engine) {
     let migration = engine.extension::<Migration>();
     let came = std::mem::take(&mut migration.came);
@@ -276,7 +268,7 @@ fn see_to_at_sync(engine: &mut Engine) {
     }
 }
 
-/// Moves a rank in a step: with a period, the other PE tells when the rank has come.
+/// Moves a rank in a step: with a period, the other PE reports the rank's arrival.
 fn go_in_step(engine: &mut Engine, rank: u32, to: u32, periodic: bool) -> Result<u64, Stays> {
     if let Some(state) = engine.rank(rank) {
         state.moved_in_step = periodic;
@@ -290,7 +282,7 @@ fn go_in_step(engine: &mut Engine, rank: u32, to: u32, periodic: bool) -> Result
     moved
 }
 
-/// Whether a rank has run since its program was to begin, or it was last moved by a step with a period.
+/// Whether a rank has run since its program started, or since a step with a period last moved it.
 fn has_run_since_it_came(core: &mut Core, rank: u32) -> bool {
     core.rank(rank).is_none_or(|state| state.came_at != Some(state.counters.switches))
 }
@@ -349,7 +341,7 @@ fn follow(engine: &mut Engine, step: u32, orders: &[Order]) -> Moved {
     outcome
 }
 
-/// Another PE has said something about balancing.
+/// Handles a message of another PE about balancing.
 fn message_came(engine: &mut Engine, parcel: &Parcel) {
     take_message(engine, parcel.from, parcel.read());
 }
@@ -403,11 +395,12 @@ fn give(engine: &mut Engine, orders: Vec<Vec<Order>>) {
     }
 }
 
-/// After so many steps by time in a row a reference that was found to keep a rank is said. The word may have been left
-/// on a stack by a call; where ranks offer themselves in each of their iterations, such does not keep one twice.
+/// The number of consecutive steps by time after which a reference that pins a rank is reported. The word may be a
+/// leftover of a call on a stack; if ranks offer themselves in each of their iterations, a leftover does not pin one
+/// twice.
 const LASTING: u32 = 20;
 
-/// What the ranks here have cost since the last step.
+/// The costs of the ranks here since the last step.
 fn loads(engine: &mut Engine) -> Loads {
     let began = Stopwatch::start();
     let cycles = engine.cycles_per_second();

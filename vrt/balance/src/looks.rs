@@ -1,24 +1,25 @@
-//! How often `--lb auto` may look at what ranks cost: a part of the time, after some looks in quick succession.
+//! How often `--lb auto` may measure the costs of ranks: a part of the time, after some measurements in quick
+//! succession.
 //!
-//! What looking and deciding takes is a debt that rests pay off. While it is small nobody has to rest for it, so
+//! The time spent measuring and deciding is a debt that rests pay off. No rest is needed while the debt is small, so
 //! that a job is balanced soon after it began.
 
 use std::time::{Duration, Instant};
 
-/// So many times as long as looks have taken it rests: where nothing can be gained, they cost less than half a
+/// A rest is this many times as long as the measurements took: if nothing can be gained, they cost less than half a
 /// percent.
 const RESTS: u32 = 250;
-/// A debt for which nobody rests.
+/// A debt that needs no rest.
 const AT_ONCE: Duration = Duration::from_millis(5);
 
-/// What looks have cost and rests have not paid yet.
+/// The cost of measurements that rests have not paid off yet.
 #[derive(Debug)]
 pub(crate) struct Looks {
-    /// What a look usually takes.
+    /// The usual time of a measurement.
     usual: Duration,
     debt: Duration,
     number: u32,
-    /// When the last one was.
+    /// The time of the last one.
     last: Option<Instant>,
 }
 
@@ -27,7 +28,7 @@ impl Looks {
         Looks { usual: Duration::MAX, debt: Duration::ZERO, number: 0, last: None }
     }
 
-    /// Another one has taken so long, and has just ended.
+    /// Adds a measurement that took this long and has just ended.
     pub fn add(&mut self, took: Duration, now: Instant) {
         // A PE that another program has interrupted did not look for so long.
         let more = took.saturating_sub(self.usual) / 16;
@@ -40,7 +41,7 @@ impl Looks {
         self.last = Some(now);
     }
 
-    /// For how long nobody should look again.
+    /// How long to wait before the next measurement.
     pub fn rest(&self) -> Duration {
         if self.number < 2 {
             // What one usually takes nobody knows.

@@ -1,13 +1,12 @@
-//! What a PE measures of itself between two balancing steps: how much of its time ranks ran, how
-//! much it was idle, and how much of its core it got.
+//! A PE's measurements of itself between two balancing steps: how much of its time ranks ran, how much it was idle, and
+//! how much of its core it got.
 //!
-//! The *share* is the part of the time in which the PE was ready to run that it did run; the rest
-//! went to other programs on its core. The kernel accounts for both (`/proc/thread-self/schedstat`).
-//! Ranks are timed by the clock on the wall, so a rank that ran a second on half a core has a load
-//! of half a second, and the PE a speed of a half: work goes elsewhere until that is over.
+//! The *share* is the part of the time in which the PE was ready to run that it did run; the rest went to other
+//! programs on its core. The kernel accounts for both (`/proc/thread-self/schedstat`). Ranks are timed by wall-clock
+//! time, so a rank that ran a second on half a core has a load of half a second, and the PE a speed of a half: work
+//! goes elsewhere until the other program has finished.
 //!
-//! The *speed* is what a fixed loop shows when the PE begins, for machines whose cores are not
-//! alike.
+//! The *speed* is measured by a fixed loop when the PE begins, for machines whose cores differ.
 
 use std::fs::File;
 use std::hint::black_box;
@@ -18,43 +17,43 @@ use serde::{Deserialize, Serialize};
 
 use vrt_core::migrate::Costs;
 
-/// The kernel accounts by ticks of some milliseconds: a shorter time says nothing about the share.
+/// The kernel accounts in ticks of a few milliseconds: a shorter time does not determine the share.
 const SHORTEST: Duration = Duration::from_millis(50);
-/// Seconds that a PE has to have been ready to run in for its share to mean something.
+/// Seconds that a PE must have been ready to run for its share to be meaningful.
 const LEAST_READY: f64 = 0.01;
-/// Steps of the loop that is timed for the speed: some 100 us.
+/// Iterations of the loop that is timed for the speed: about 100 us.
 const LOOP: u64 = 100_000;
 
 /// What a PE has done since the last report. Times are seconds.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct PeLoad {
-    /// Time since then.
+    /// Time since the last report.
     pub seconds: f64,
-    /// Of that: in ranks, with the switches to them.
+    /// Of that: in ranks, including the switches to them.
     pub busy: f64,
-    /// Of that: asleep or looking for work.
+    /// Of that: asleep or polling.
     pub idle: f64,
     /// Of both: in the transport to other nodes.
     pub remote: f64,
-    /// Part of the core that the PE got when it wanted it.
+    /// Part of the core that the PE got when it was ready to run.
     pub share: f64,
-    /// How long it waited, on average, each time that another program had its core.
+    /// Mean time that it waited each time that another program had its core.
     pub slice: f64,
     /// How often ranks stopped running.
     pub switches: u64,
-    /// Steps of the loop in a second.
+    /// Iterations of the loop per second.
     pub(crate) speed: f64,
-    /// What moving ranks has taken here.
+    /// The cost of moving ranks here.
     pub(crate) moving: Moving,
 }
 
-/// What moving ranks takes.
+/// The cost of moving ranks.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Moving {
     /// Ranks packed here, and seconds for that, whatever their size.
     pub ranks: u64,
     pub seconds: f64,
-    /// Bytes that were copied from or to here, and seconds for that.
+    /// Bytes copied from or to here, and seconds for that.
     pub bytes: u64,
     pub(crate) copying: f64,
 }
@@ -77,10 +76,10 @@ impl Moving {
     }
 }
 
-/// Counters of cycles of a PE.
+/// Cycle counters of a PE.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Cycles {
-    /// In ranks, with the switches to them.
+    /// In ranks, including the switches to them.
     pub busy: u64,
     pub idle: u64,
     /// In the transport to other nodes.
@@ -92,15 +91,15 @@ pub(crate) struct Cycles {
 pub(crate) struct Meter {
     account: Option<File>,
     last: Instant,
-    /// As they were at the last report.
+    /// Their values at the last report.
     cycles: Cycles,
     switches: u64,
-    /// When the account was last read, and what it said.
+    /// When the account was last read, and its values.
     read: (Instant, Account),
     share: f64,
     slice: f64,
     speed: f64,
-    /// What moving ranks had taken here at the last report.
+    /// The costs of moving ranks here, at the last report.
     costs: Costs,
 }
 
@@ -123,7 +122,7 @@ impl Meter {
         }
     }
 
-    /// What the PE has done since the last step; `switches` counts ranks that stopped, `costs` are those of moving
+    /// What the PE has done since the last step; `switches` counts how often ranks stopped, `costs` are those of moving
     /// ranks.
     pub fn report(
         &mut self,
@@ -148,7 +147,7 @@ impl Meter {
         }
     }
 
-    /// A step has been decided by what was reported: the next report is about the time from now.
+    /// A step has been decided from the report: the next report covers the time from now on.
     pub fn begin(&mut self, cycles: Cycles, switches: u64, costs: Costs) {
         self.last = Instant::now();
         self.cycles = cycles;
@@ -176,7 +175,7 @@ impl Meter {
     }
 }
 
-/// What the kernel says of a thread.
+/// The kernel's account of a thread.
 #[derive(Clone, Copy, Debug, Default)]
 struct Account {
     /// Nanoseconds that it has run, and has waited for its core.
@@ -186,7 +185,7 @@ struct Account {
     slices: u64,
 }
 
-/// What the kernel says of the calling thread.
+/// The kernel's account of the calling thread.
 fn read(account: &File) -> Option<Account> {
     let mut text = [0u8; 96];
     let len = account.read_at(&mut text, 0).ok()?;
@@ -196,7 +195,7 @@ fn read(account: &File) -> Option<Account> {
     Some(Account { ran: number()?, waited: number()?, slices: number()? })
 }
 
-/// Steps of a fixed loop in a second: the best of some tries, so that interruptions do not count.
+/// Iterations of a fixed loop per second: the best of several tries, so that interruptions do not count.
 fn speed() -> f64 {
     let once = || {
         let began = Instant::now();
@@ -214,8 +213,7 @@ fn speed() -> f64 {
 mod tests {
     use super::*;
 
-    /// A PE beside which another program takes so much of its core that it waits three quarters of
-    /// the time, and is alone again afterwards.
+    /// A PE waits three quarters of the time because another program uses its core, and is alone again afterwards.
     #[test]
     fn a_share_follows_what_the_kernel_says_by_halves() {
         let path = std::env::temp_dir().join(format!("vrt-schedstat-{}", std::process::id()));

@@ -1,4 +1,4 @@
-//! What of a job's configuration is about balancing.
+//! The part of a job's configuration that concerns balancing.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -14,13 +14,13 @@ use vrt_core::options::ConfigError;
 /// How a job balances its load.
 #[derive(Clone)]
 pub struct Balancing {
-    /// Decides which rank goes to which PE, from what a step has measured.
+    /// Decides which rank goes to which PE, from the measurements of a step.
     pub strategy: &'static dyn Strategy,
     /// The parameters of the strategy.
     pub config: Config,
-    /// The strategies to choose from by what they are seen to gain, in place of `strategy`.
+    /// The strategies to choose from by their measured gain, instead of `strategy`.
     pub auto: Option<Vec<&'static dyn Strategy>>,
-    /// Time between two steps; `None`: as `auto` finds right, and without it when all ranks call `migrate`.
+    /// Time between two steps; `None`: `auto` decides, and any other strategy runs when all ranks call `migrate`.
     pub period: Option<Duration>,
     /// How ranks move: with their memory, or by the state that they give to `migrate`.
     pub move_by: MoveBy,
@@ -30,14 +30,14 @@ pub struct Balancing {
     pub forecast: Forecast,
     /// The name of the files that the loads are written to.
     pub dump: Option<PathBuf>,
-    /// The file in which `auto` keeps what it has found, for the next run of the job.
+    /// The file in which `auto` keeps its findings, for the next run of the job.
     pub learn: Option<PathBuf>,
-    /// What the balancer says on stderr.
+    /// What the balancer reports on stderr.
     pub report: LbReport,
 }
 
 choices! {
-    /// What is said about balancing, on stderr.
+    /// What is reported about balancing, on stderr.
     pub enum LbReport {
         /// A line for each step, and a summary when the job ends
         Steps = "steps",
@@ -61,12 +61,12 @@ choices! {
 }
 
 impl Balancing {
-    /// Whether steps are taken by time, not when all ranks call `migrate`.
+    /// Whether steps are taken by time, instead of when all ranks call `migrate`.
     pub fn is_periodic(&self) -> bool {
         self.period.is_some() || self.auto.is_some()
     }
 
-    /// What users call the way in which it is decided.
+    /// The users' name for the balancer.
     pub(crate) fn name(&self) -> &'static str {
         if self.auto.is_some() { auto::NAME } else { self.strategy.name() }
     }
@@ -74,11 +74,11 @@ impl Balancing {
 
 /// The strategy of `--lb`, with the parameters of `--lb-arg`.
 pub struct Chosen {
-    /// What decides, and what `auto` begins with.
+    /// The strategy that decides, or that `auto` begins with.
     pub strategy: &'static dyn Strategy,
     /// Its parameters.
     pub config: Config,
-    /// What `auto` chooses from.
+    /// The strategies that `auto` chooses from.
     pub auto: Option<Vec<&'static dyn Strategy>>,
 }
 
@@ -103,7 +103,7 @@ pub fn strategy(name: &str, arguments: &[String]) -> Result<Chosen, ConfigError>
     Ok(Chosen { strategy, config, auto: None })
 }
 
-/// The predictor of `--lb-predict`: its name, and arguments behind a colon.
+/// The predictor of `--lb-predict`: its name, and arguments after a colon.
 pub fn forecast(text: &str) -> Result<Forecast, ConfigError> {
     let (name, arguments) = text.split_once(':').unwrap_or((text, ""));
     let arguments: Vec<(&str, &str)> = arguments
@@ -115,7 +115,7 @@ pub fn forecast(text: &str) -> Result<Forecast, ConfigError> {
         .map_err(|error| ConfigError::Option(format!("--lb-predict {text}: {error}")))
 }
 
-/// Refuses what `--lb-dump` says if there will be no loads, or no file for them.
+/// Refuses `--lb-dump` if there will be no loads, or no file for them.
 pub fn expect_dumps_to(name: &Path, balances: bool) -> Result<(), ConfigError> {
     if !balances {
         let text = "--lb-dump needs --lb; `--lb null` measures and moves nothing";
@@ -127,7 +127,7 @@ pub fn expect_dumps_to(name: &Path, balances: bool) -> Result<(), ConfigError> {
     })
 }
 
-/// Refuses what `--lb-learn` says if nothing will be learned, or the file is another one.
+/// Refuses `--lb-learn` if nothing will be learned, or the file has another format.
 pub fn expect_learned(file: &Path, strategy: Option<&str>) -> Result<(), ConfigError> {
     if strategy != Some(auto::NAME) {
         return Err(ConfigError::Option("--lb-learn needs --lb auto".to_owned()));

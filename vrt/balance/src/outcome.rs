@@ -1,11 +1,11 @@
-//! What became of the orders of a balancing step.
+//! The outcome of the orders of a balancing step.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 use vrt_core::migrate::Stays;
 
-/// What one PE, or all of them, made of a step's orders.
+/// How one PE, or all of them, carried out a step's orders.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Moved {
     pub moved: u32,
@@ -13,8 +13,8 @@ pub(crate) struct Moved {
     /// Bytes that were encoded or will be copied for it.
     pub bytes: u64,
     pub nanoseconds: u64,
-    /// Of those that moved, the ones that are under way to another PE now and will tell when they
-    /// have come.
+    /// Of those that moved, the ranks that are in flight to another PE and whose arrival will be
+    /// reported.
     pub under_way: u32,
 }
 
@@ -26,12 +26,12 @@ pub(crate) struct Stayed {
     in_use: u64,
     just_come: u64,
     pinned: u64,
-    /// The first of the pinned ones, and why it was.
+    /// The first of the pinned ones, and the reason.
     first_pinned: Option<(u32, String)>,
 }
 
 impl Moved {
-    /// Together with what became of another PE's, which worked at the same time.
+    /// Adds the outcome of another PE, which worked at the same time.
     pub fn add(&mut self, other: &Moved) {
         self.moved += other.moved;
         self.stayed.add(&other.stayed);
@@ -54,7 +54,7 @@ impl Stayed {
         }
     }
 
-    /// One that has not run since the step before moved it.
+    /// Counts a rank that has not run since the previous step moved it.
     pub fn count_just_come(&mut self) {
         self.just_come += 1;
     }

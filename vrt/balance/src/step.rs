@@ -1,4 +1,4 @@
-//! A balancing step, as PE 0 sees it.
+//! A balancing step, from PE 0's point of view.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -18,7 +18,7 @@ use vrt_core::net::shared::Shared;
 use vrt_core::pe::{self, Core, Event, Placed};
 use vrt_slot::report::{self, count};
 
-/// Pinned ranks of which a PE tells the reason in a step.
+/// The most pinned ranks for which a PE reports the reason in a step.
 pub(crate) const PINNED_TOLD: usize = 4;
 
 /// The state of the steps.
@@ -28,43 +28,43 @@ pub(crate) struct Step {
     pub(crate) stage: Stage,
     /// Number of the step under way, or of the last one.
     pub number: u32,
-    /// Cycle counter at which the next one begins, if they go by time.
+    /// Cycle counter at which the next one begins, if steps are taken by time.
     pub(crate) begins_at: u64,
     pes: usize,
-    /// What the PEs have reported whose ranks all wait in `migrate`.
+    /// The reports of PEs whose ranks all wait in `migrate`.
     waiting: Vec<Option<Loads>>,
     database: Database,
     verdict: Verdict,
     /// Where ranks were and are to go, for an observer.
     placed: Vec<Placed>,
-    /// Why some could not go anywhere, for the same.
+    /// Why some could not move, for the same observer.
     kept: Vec<(u32, String)>,
-    /// Of the step under way.
+    /// The outcome of the step under way.
     outcome: Moved,
-    /// What it has cost to look and to decide, and what PEs say that copying ranks has taken.
+    /// The cost of measuring and deciding, and the time that PEs report for copying ranks.
     looking: Duration,
     looks: Looks,
     copying: Vec<Duration>,
-    /// Ranks that PEs have sent in this step, less those that have come; a rank may come before its
-    /// PE has said that it went.
+    /// Ranks that PEs have sent in this step, minus those that have arrived; a rank may arrive
+    /// before its PE has reported its departure.
     under_way: i64,
-    /// What the step has cost that ended last, until that was asked for.
+    /// The cost of the last completed step, until it is asked for.
     cost: Option<Duration>,
     totals: Totals,
 }
 
-/// How far a step is.
+/// The progress of a step.
 #[derive(Debug)]
 pub(crate) enum Stage {
     Resting,
-    /// What the PEs have answered so far.
+    /// The answers of PEs so far.
     Asking(Vec<Option<Loads>>),
-    /// How many PEs have not said yet that they are done. When all have, ranks may still be under
-    /// way; the step ends when they have come.
+    /// The number of PEs that have not reported completion. When all have, ranks may still be in
+    /// flight; the step ends when they have arrived.
     Moving(usize),
 }
 
-/// What the steps have done in all.
+/// Totals of all steps.
 #[derive(Clone, Debug, Default)]
 struct Totals {
     steps: u32,
@@ -76,52 +76,51 @@ struct Totals {
     /// Sums over the steps: imbalance as found, and as decided.
     before: f64,
     after: f64,
-    /// The ranks that were ever held when a step began, and why the first of them were.
+    /// The ranks that were ever held when a step began, and the reasons for the first of them.
     held: FxHashSet<u32>,
     reasons: BTreeMap<u32, String>,
-    /// The last that there was, and how many steps had some.
+    /// The last advice, and the number of steps that had one.
     advice: Option<String>,
     advised: u32,
 }
 
 impl Totals {
-    /// Advice that holds for the job, not for some steps of it, as when ranks begin and end.
+    /// Advice that holds for the whole job, not for a few steps of it, as when ranks begin and end.
     fn lasting_advice(&self) -> Option<&str> {
         self.advice.as_deref().filter(|_| 2 * self.advised >= self.steps)
     }
 }
 
-/// What a PE and its ranks have cost since the last step.
+/// The costs of a PE and its ranks since the last step.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Loads {
     pub pe: PeLoad,
     pub ranks: Vec<RankLoad>,
-    /// If the strategy wants to know: from which rank to which, messages and bytes since the job
-    /// began.
+    /// If the strategy needs it: sender, receiver, messages and bytes since the job began.
     pub sent: Vec<(u32, u32, u64, u64)>,
     /// Why some of its ranks are held.
     pub held: Vec<(u32, String)>,
-    /// What it took to find all this out.
+    /// The time that it took to collect this.
     pub(crate) nanoseconds: u64,
 }
 
-/// What a rank has cost since the last step.
+/// The cost of a rank since the last step.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct RankLoad {
     pub rank: u32,
-    /// Time run.
+    /// Running time.
     pub seconds: f64,
     /// Live bytes of its heap and stack.
     pub bytes: u64,
     pub pinned: bool,
-    /// Pinned, and not only by what may be gone at the next step.
+    /// Pinned, and not only by something that may be gone at the next step.
     pub held: bool,
     pub(crate) coordinates: Option<[f64; 3]>,
-    /// How often it has communicated since the job began, if that is asked for.
+    /// How often it has communicated since the job began, if that is needed.
     pub(crate) events: u64,
 }
 
-/// A rank is to go to another PE.
+/// An order: a rank goes to another PE.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Order {
     pub rank: u32,
@@ -158,8 +157,8 @@ impl Step {
         self.stage = Stage::Asking(vec![None; self.pes]);
     }
 
-    /// All ranks of a PE wait in `migrate`; the orders when all of the `left` ranks that have not
-    /// ended do.
+    /// All ranks of a PE wait in `migrate`; returns the orders once all of the `left` ranks that
+    /// have not ended do.
     pub(crate) fn arrived(
         &mut self,
         from: u32,
@@ -177,7 +176,7 @@ impl Step {
         Some(self.decide(&reports))
     }
 
-    /// A PE has answered; the orders for each PE when all have.
+    /// A PE has answered; returns the orders for each PE once all have.
     pub fn report(&mut self, step: u32, from: u32, loads: Loads) -> Option<Vec<Vec<Order>>> {
         let Stage::Asking(reports) = &mut self.stage else { return None };
         if step != self.number {
@@ -215,7 +214,7 @@ impl Step {
         orders
     }
 
-    /// Tells an observer what was decided, if there is one.
+    /// Reports the decision to an observer, if there is one.
     pub(crate) fn show(&mut self, core: &mut Core) {
         let ranks = std::mem::take(&mut self.placed);
         if core.has_observer() && !ranks.is_empty() {
@@ -239,24 +238,24 @@ impl Step {
         self.finish_if_over();
     }
 
-    /// Ranks that were moved in this step have come to a PE, where copying has taken so long.
+    /// Ranks that were moved in this step have arrived at a PE, where copying took this long.
     pub fn came(&mut self, pe: u32, ranks: u32, copying: Duration) {
         self.copying[pe as usize] += copying;
         self.under_way -= i64::from(ranks);
         self.finish_if_over();
     }
 
-    /// Time to the next step, if that is not the user's to say.
+    /// Time to the next step, unless the user has set it.
     pub(crate) fn interval(&self) -> Option<Duration> {
         self.database.interval()
     }
 
-    /// For how long nobody should look again, so that looking does not cost too much.
+    /// How long to wait before the next measurement, so that measuring does not cost too much.
     pub(crate) fn rest_of_looks(&self) -> Duration {
         self.looks.rest()
     }
 
-    /// What the step has cost that is just over.
+    /// The cost of the step that has just ended.
     pub(crate) fn take_cost(&mut self) -> Option<Duration> {
         self.cost.take()
     }
@@ -267,14 +266,14 @@ impl Step {
         }
     }
 
-    /// The job is over. A step whose orders were given counts, with what is known to have come of it.
+    /// The job has ended. A step whose orders were given counts, with the outcome known so far.
     pub fn close(&mut self) {
         if matches!(self.stage, Stage::Moving(_)) {
             self.finish("; the job was over first");
         }
     }
 
-    /// The step is over, of which there is this to say.
+    /// Completes the step; `how` describes it.
     fn finish(&mut self, how: &str) {
         self.stage = Stage::Resting;
         let outcome = std::mem::take(&mut self.outcome);
@@ -309,7 +308,7 @@ impl Step {
         }
     }
 
-    /// One line about the step, and one of advice if there is any.
+    /// Prints one line about the step, and one of advice if there is any.
     fn tell(&self, outcome: &Moved, how: &str) {
         let Verdict { before, after, ref remark, ref advice } = self.verdict;
         let stayed = match outcome.stayed.all() {
@@ -334,7 +333,7 @@ impl Step {
         }
     }
 
-    /// Some lines about all steps.
+    /// Prints a few lines about all steps.
     pub fn tell_totals(&self) {
         let Totals { steps, not_worth_it, moved, ref stayed, bytes, seconds, .. } = self.totals;
         if steps == 0 {
@@ -386,18 +385,18 @@ impl Step {
         }
     }
 
-    /// Keeps what was found for the next run, if that was asked for.
+    /// Keeps the findings for the next run, if that was requested.
     pub fn keep_learned(&self) -> Option<Result<(), LearnError>> {
         self.database.keep_learned()
     }
 
-    /// Writes what was recorded of the loads, if that was asked for.
+    /// Writes the recorded loads, if that was requested.
     pub fn write_dump(&self) -> Option<Result<(), DumpError>> {
         self.database.write_dump()
     }
 }
 
-/// Where each rank was when PEs reported, and where it is to go.
+/// Where each rank was when PEs reported, and where it goes.
 fn placed(reports: &[Loads], orders: &[Vec<Order>]) -> Vec<Placed> {
     let orders = orders.iter().flatten().map(|Order { rank, to }| (*rank, *to));
     let orders: FxHashMap<u32, u32> = orders.collect();

@@ -1,10 +1,10 @@
-//! How long a thread has worked: while another program has its core, it has not.
+//! How long a thread has worked, without the time in which another program had its core.
 
 use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Time that the calling thread runs from now on.
+/// Measures the calling thread's running time from now on.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stopwatch {
     began: Duration,
@@ -15,13 +15,13 @@ impl Stopwatch {
         Stopwatch { began: run_time() }
     }
 
-    /// On the thread that has started it. Cost: some 0.2 us.
+    /// To be called on the thread that has started it. Cost: about 0.2 us.
     pub fn elapsed(self) -> Duration {
         run_time().saturating_sub(self.began)
     }
 }
 
-/// What the calling thread has run since it began.
+/// The running time of the calling thread since it began.
 fn run_time() -> Duration {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     Duration::try_from(time).unwrap_or_default()

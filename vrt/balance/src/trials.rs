@@ -1,4 +1,4 @@
-//! `--lb auto` in a running job: what PEs report becomes samples of [`Auto`], and what that decides orders.
+//! `--lb auto` in a running job: turns the reports of PEs into samples of [`Auto`], and its decisions into orders.
 
 use std::time::Duration;
 
@@ -12,24 +12,24 @@ use crate::database::Verdict;
 use crate::learn::{self, Learned};
 use crate::step::{Loads, Order};
 
-/// See the module's text.
+/// See the module's description.
 #[derive(Debug)]
 pub(crate) struct Trials {
     auto: Auto,
-    /// What a former run of the job has found.
+    /// The findings of a previous run of the job.
     former: Option<Learned>,
     /// How often each rank had communicated at the last step.
     events: FxHashMap<u32, u64>,
     messages: Messages,
-    /// Where each rank was when it was last seen.
+    /// The PE on which each rank was last seen.
     placement: Vec<u32>,
 }
 
-/// Where a rank is that was never seen.
+/// The PE of a rank that was never seen.
 const UNKNOWN: u32 = u32::MAX;
 
 impl Trials {
-    /// Those of a job of so many ranks and PEs, if it has any.
+    /// The trials of a job with this many ranks and PEs, if it has any.
     pub fn of(balancing: &Balancing, ranks: usize, pes: usize) -> Option<Trials> {
         let interval = balancing.period.map(|period| period.as_secs_f64());
         let mut auto = Auto::new(balancing.auto.as_deref()?, interval);
@@ -49,8 +49,8 @@ impl Trials {
         Some(Trials { auto, former, events, messages, placement: vec![UNKNOWN; ranks] })
     }
 
-    /// What was found, for the next run of the job. A run that finds nothing better leaves what a former one
-    /// has found, unless it was worse than nothing.
+    /// The findings for the next run of the job. A run that finds nothing better keeps those of the previous run,
+    /// unless they were worse than nothing.
     pub fn learned(&self, ranks: usize, pes: usize) -> Learned {
         let account = self.auto.account();
         let interval = self.auto.interval();
@@ -77,7 +77,7 @@ impl Trials {
         Duration::from_secs_f64(self.auto.interval())
     }
 
-    /// The orders for each PE, and what is to be said.
+    /// The orders for each PE, and what is to be reported.
     pub fn decide(
         &mut self,
         model: &LoadModel,
@@ -128,7 +128,7 @@ impl Trials {
         (orders, Verdict { before, after, remark, advice: None })
     }
 
-    /// How often ranks have communicated since the last step, all together.
+    /// How often all ranks together have communicated since the last step.
     fn events_since(&mut self, reports: &[Loads]) -> u64 {
         let ranks = reports.iter().flat_map(|report| &report.ranks);
         ranks
@@ -139,13 +139,13 @@ impl Trials {
             .sum()
     }
 
-    /// What has come of all trials, in words.
+    /// The result of all trials, in words.
     pub fn account(&self) -> String {
         told(self.auto.account())
     }
 }
 
-/// What has come of all trials, in words.
+/// The result of all trials, in words.
 fn told(account: &Account) -> String {
     let Account { tried, kept, unclear, taken_back, gained, spread, .. } = *account;
     if tried == 0 {
@@ -178,7 +178,8 @@ fn told(account: &Account) -> String {
     )
 }
 
-/// What messages between nodes take: seconds that PEs were in the transport, by least squares over all steps so far.
+/// The cost of messages between nodes: the seconds that PEs were in the transport, by least squares over all steps so
+/// far.
 #[derive(Debug, Default)]
 struct Messages {
     /// Sums of squares and products of messages, bytes and seconds.
@@ -212,7 +213,7 @@ impl Messages {
         }
     }
 
-    /// Seconds for a message and for a byte. Where all messages are alike, all is the messages'.
+    /// Seconds per message and per byte. If all messages are equal, the whole cost is attributed to messages.
     fn cost(&self) -> MessageCost {
         let determinant = self.messages * self.bytes - self.both * self.both;
         if determinant > 1e-6 * self.messages * self.bytes {
@@ -238,7 +239,7 @@ mod tests {
     use crate::measure::PeLoad;
     use lb_strategies::{Edge, Object, Pe};
 
-    /// All trials are told of, each once.
+    /// All trials are reported, each once.
     #[test]
     fn what_was_lost_is_called_lost_and_what_is_not_decided_is_said() {
         let mut account = Account::default();

@@ -1,4 +1,5 @@
-//! The counter by which PEs tell time: reading it takes some nanoseconds, where a clock takes tens.
+//! The cycle counter by which PEs measure time: reading it takes a few nanoseconds, reading a clock
+//! takes tens.
 
 /// The time stamp counter.
 #[inline(always)]

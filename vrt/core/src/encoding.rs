@@ -1,5 +1,5 @@
-//! The one place that knows how serde values become bytes: bincode 2's format, with integers at their
-//! full length. bincode writes them; the decoder here reads them.
+//! The only module that knows how serde values are encoded: in bincode 2's format, with fixed-width integers. bincode
+//! writes them; the decoder here reads them.
 
 mod decoder;
 
@@ -18,7 +18,7 @@ use decoder::Decoder;
 #[error("cannot encode the value: {0}")]
 pub struct EncodeError(String);
 
-/// Bytes that are no encoding of the type asked for.
+/// Bytes that are not an encoding of the requested type.
 #[derive(Debug, thiserror::Error)]
 pub enum DecodeError {
     /// They do not fit the type.
@@ -28,7 +28,7 @@ pub enum DecodeError {
         what: &'static str,
         /// How many bytes there are.
         len: usize,
-        /// What does not fit.
+        /// What is wrong.
         why: String,
     },
     /// The message was not sent as a value.
@@ -39,12 +39,12 @@ pub enum DecodeError {
     NoValue {
         /// The type.
         what: &'static str,
-        /// What the message is made of.
+        /// The message's element type.
         found: String,
         /// How many bytes there are.
         len: usize,
     },
-    /// More bytes than the value has.
+    /// There are more bytes than the value has.
     #[error("a {what} was decoded from {used} of {len} bytes; what is the rest?")]
     Rest {
         /// The type.
@@ -59,13 +59,13 @@ pub enum DecodeError {
 const CONFIG: Configuration<LittleEndian, Fixint> =
     bincode::config::standard().with_fixed_int_encoding();
 
-/// A value as bytes, which [`decode`] and [`decode_own`] read. It is serialized twice, first only to be
-/// measured, which takes no time for numbers however many: so the bytes are written to their place once,
-/// without a look for each whether there is room.
+/// Encodes a value, for [`decode`] and [`decode_own`]. The value is serialized twice, first only to measure it, which
+/// takes no time for numbers however many: so the bytes are written to their place once, without a capacity check for
+/// each.
 ///
 /// # Errors
-/// The value's `Serialize` fails, does not say in advance how long a sequence is, or does not come to the
-/// same number of bytes both times.
+/// The value's `Serialize` fails, does not give the length of a sequence in advance, or yields different numbers of
+/// bytes both times.
 pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, EncodeError> {
     let len = encoded_len(value)?;
     let mut bytes = Vec::with_capacity(len);
@@ -75,20 +75,20 @@ pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, EncodeError> 
     Ok(bytes)
 }
 
-/// How many bytes a value has when it is encoded.
+/// The number of bytes of an encoded value.
 ///
 /// # Errors
-/// As [`encode`].
+/// Those of [`encode`].
 pub fn encoded_len<T: Serialize + ?Sized>(value: &T) -> Result<usize, EncodeError> {
     let mut size = SizeWriter::default();
     encode_into_writer(value, &mut size, CONFIG).map_err(|error| EncodeError(error.to_string()))?;
     Ok(size.bytes_written)
 }
 
-/// Writes a value into as many bytes as it has by [`encoded_len`]: all of them, unless this is an error.
+/// Encodes a value into exactly as many bytes as [`encoded_len`] returned: all of them are written, unless this fails.
 ///
 /// # Errors
-/// As [`encode`].
+/// Those of [`encode`].
 pub fn encode_into<T: Serialize + ?Sized>(
     value: &T,
     room: &mut [MaybeUninit<u8>],
@@ -134,8 +134,8 @@ impl Writer for Place<'_> {
     }
 }
 
-/// Decodes a value that may have been sent as anything: a length that is nonsense is an error before
-/// much is allocated for it, and before elements without bytes are counted that far.
+/// Decodes a value of unknown origin: an impossible length is an error before much memory is allocated for it, and
+/// before elements without bytes are counted that far.
 ///
 /// # Errors
 /// The bytes do not fit the type, or are more than the value has.
@@ -143,10 +143,10 @@ pub fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     whole(Decoder::new(bytes))
 }
 
-/// [`decode`] of what was encoded here, or by the runtime itself.
+/// [`decode`] for bytes that were encoded here, or by the runtime itself.
 ///
 /// # Errors
-/// As [`decode`].
+/// Those of [`decode`].
 pub fn decode_own<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     whole(Decoder::trusting(bytes))
 }

@@ -1,22 +1,23 @@
-//! What a program has done wrong, as a value, and where.
+//! Wrong use by a program, as a value, with its place.
 //!
-//! The engine refuses wrong use with an [`Error`]; each face decides what becomes of it: the Rust face
-//! panics with the rank, the call and its line, a face for C returns the number of the error's
-//! [`Class`]. What the engine's own faults are, or the system's, is no `Error`: that ends the job.
+//! The engine refuses wrong use with an [`Error`]; each language binding decides how to report it: the Rust API adds the
+//! rank, the call and its line, and panics with that or returns it; the C binding returns the number of the error's
+//! [`Class`]. Faults of the engine itself or of the system are not `Error`s: they end the job.
 
 use std::fmt;
 use std::panic::Location;
 
 use crate::layout::Signature;
-use crate::{Rank, Tag};
+use crate::{Count, Rank, Tag};
 use vrt_slot::report::count;
 
-/// In which call an operation was started, and where if that is known: for people.
-#[derive(Clone, Copy, Debug, Default)]
+/// The call in which an operation was started, and its place if known: for messages.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Site {
     /// The call, or empty.
     pub call: &'static str,
-    /// The line of the program that calls. Faces for languages whose calls do not tell have none.
+    /// The line of the program that contains the call. Bindings whose language does not provide it
+    /// have none.
     pub location: Option<&'static Location<'static>>,
 }
 
@@ -32,16 +33,23 @@ impl fmt::Display for Site {
 
 /// Wrong use of an operation.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum Error {
-    /// There is no such rank.
+    /// The rank does not exist.
     #[error("{what} {rank} is out of range: {}", Allowed(*size))]
     RankOutOfRange {
         /// What it is to the caller: a rank, a neighbour.
         what: &'static str,
-        /// The rank asked for.
+        /// The given rank.
         rank: Rank,
-        /// How many ranks there are.
+        /// Number of ranks.
         size: usize,
+    },
+    /// A tag that no message can have.
+    #[error("tag {tag} is out of range: 0 to {} are allowed", Tag::MAX)]
+    TagOutOfRange {
+        /// The tag.
+        tag: Tag,
     },
     /// A message is longer than the buffer of its receive.
     #[error(
@@ -49,7 +57,7 @@ pub enum Error {
         count(*bytes, "byte")
     )]
     Truncated {
-        /// Who sent it.
+        /// The sender.
         source_rank: Rank,
         /// Its tag.
         tag: Tag,
@@ -58,54 +66,152 @@ pub enum Error {
         /// The buffer's length in bytes.
         capacity: u64,
     },
-    /// A message is of another type than its receive.
+    /// A message is shorter than the one value that its receive is for.
     #[error(
-        "the message from rank {source_rank} with tag {tag}, {}, was sent as {sent}, but is received as \
-         {received}",
+        "the message from rank {source_rank} with tag {tag} has {}, one value has {value}",
         count(*bytes, "byte")
     )]
-    MessageType {
+    NotOneValue {
         /// Who sent it.
         source_rank: Rank,
         /// Its tag.
         tag: Tag,
         /// Its length.
         bytes: u64,
-        /// What its sender says it is made of.
+        /// The length of a value.
+        value: usize,
+    },
+    /// A message does not consist of whole values.
+    #[error(
+        "the message from rank {source_rank} with tag {tag} has {}, no multiple of a value's {value}",
+        count(*bytes, "byte")
+    )]
+    NotWholeValues {
+        /// Who sent it.
+        source_rank: Rank,
+        /// Its tag.
+        tag: Tag,
+        /// Its length.
+        bytes: u64,
+        /// The length of a value.
+        value: usize,
+    },
+    /// The message's type differs from that of its receive.
+    #[error(
+        "the message from rank {source_rank} with tag {tag}, {}, was sent as {sent}, but is received as \
+         {received}",
+        count(*bytes, "byte")
+    )]
+    MessageType {
+        /// The sender.
+        source_rank: Rank,
+        /// Its tag.
+        tag: Tag,
+        /// Its length.
+        bytes: u64,
+        /// The element type declared by the sender.
         sent: Signature,
-        /// What the receive is for.
+        /// The element type of the receive.
         received: Signature,
     },
-    /// The buffers of one call are of two types.
+    /// The buffers of one call have different types.
     #[error("the send buffer is of type {sent}, the receive buffer of type {received}")]
     BufferTypes {
-        /// What the send buffer is made of.
+        /// The element type of the send buffer.
         sent: Signature,
-        /// What the receive buffer is made of.
+        /// The element type of the receive buffer.
         received: Signature,
     },
-    /// A rank contributes another type to a collective operation than is expected.
+    /// A buffer of a collective operation does not have the length that the call's other arguments
+    /// demand.
+    #[error("the {what} has {} instead of {expected}", count(*bytes, "byte"))]
+    BufferLength {
+        /// Which buffer.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The length that it has to have.
+        expected: usize,
+    },
+    /// A buffer has not one part for each rank.
+    #[error("the {what} has {}, the communicator {}", count(*parts, "part"), count(*ranks, "rank"))]
+    Parts {
+        /// Which buffer.
+        what: &'static str,
+        /// The number of its parts.
+        parts: usize,
+        /// The number of ranks.
+        ranks: Rank,
+    },
+    /// A buffer has not one part for each neighbour.
+    #[error("the {what} has {} for {}", count(*parts, "part"), count(*neighbors, "neighbour"))]
+    NeighborParts {
+        /// Which buffer.
+        what: &'static str,
+        /// The number of its parts.
+        parts: usize,
+        /// The number of neighbours.
+        neighbors: usize,
+    },
+    /// A buffer cannot be divided equally among the neighbours.
+    #[error("the {what} has {}, no multiple of {neighbors} neighbours", count(*bytes, "byte"))]
+    NotDivisible {
+        /// Which buffer.
+        what: &'static str,
+        /// Its length.
+        bytes: usize,
+        /// The number of neighbours.
+        neighbors: usize,
+    },
+    /// A count of elements that is negative, or too many bytes.
+    #[error("a part of {elements} elements of {each} bytes")]
+    PartLength {
+        /// The count.
+        elements: Count,
+        /// The bytes of an element.
+        each: usize,
+    },
+    /// The root calls what is for the other ranks, or another rank what is for the root.
+    #[error("{}: rank {rank} called it, the root is {root}", for_whom(*for_root))]
+    Root {
+        /// Who called it.
+        rank: Rank,
+        /// The root.
+        root: Rank,
+        /// The call is for the root.
+        for_root: bool,
+    },
+    /// An operation among neighbours on a communicator without any.
+    #[error("the communicator is no grid and no graph")]
+    NoNeighbors,
+    /// A result of a reduction does not fit the integers that it is to be converted to.
+    #[error("the result {value} does not fit an element of the receive buffer")]
+    ResultOverflow {
+        /// The result, in decimal.
+        value: String,
+    },
+    /// A rank contributes to a collective operation with another type than expected.
     #[error("rank {from} contributes {} of {sent}, but {expected} is expected", count(*bytes, "byte"))]
     ContributionType {
         /// The rank.
         from: usize,
         /// The length of its contribution.
         bytes: u64,
-        /// What it is made of.
+        /// Its element type.
         sent: Signature,
-        /// What is expected.
+        /// The expected element type.
         expected: Signature,
     },
-    /// A rank contributes more or less to a collective operation than is expected.
+    /// A rank contributes to a collective operation with another length than expected.
     #[error("rank {from} contributed {}, rank {rank} expected {expected}", count(*bytes, "byte"))]
     ContributionLength {
         /// The rank.
         from: usize,
         /// The length of its contribution.
         bytes: u64,
-        /// Who expects another one.
+        /// The rank that expects another length.
         rank: usize,
-        /// That length in bytes.
+        /// The expected length in bytes.
         expected: usize,
     },
     /// Ranks of a communicator call different collective operations.
@@ -117,20 +223,20 @@ pub enum Error {
     Disagreement {
         /// The length of this rank's contribution.
         own_bytes: usize,
-        /// What that is made of.
+        /// Its element type.
         own: Signature,
-        /// The length of the other one's.
+        /// The length of the other rank's contribution.
         bytes: u64,
-        /// What that is made of.
+        /// Its element type.
         theirs: Signature,
     },
-    /// A predefined operation on elements that are no built-in type.
+    /// A predefined operation was used on elements that are not a built-in type.
     #[error("{op} is defined for built-in types only; a struct needs a user operation")]
     OpOnStruct {
         /// The operation.
         op: String,
     },
-    /// A predefined operation that is not defined for a type.
+    /// A predefined operation is not defined for a type.
     #[error("{op} is not defined for {scalar} (MPI-4.1 section 6.9.2)")]
     OpOnScalar {
         /// The operation.
@@ -138,50 +244,119 @@ pub enum Error {
         /// The type.
         scalar: String,
     },
-    /// A user's operation failed.
+    /// A user-defined operation failed.
     #[error("the user operation panicked on {}: {why}", count(*elements, "element"))]
     UserOperation {
-        /// How many elements it was given.
+        /// Number of elements that it was given.
         elements: usize,
-        /// What it said.
+        /// Its error.
         why: String,
     },
-    /// A group with a rank that is not in the communicator.
+    /// A group contains a rank that is not in the communicator.
     #[error("the group has rank {rank} of the job, which is not in the communicator")]
     NotInCommunicator {
-        /// That rank, of the job.
+        /// That rank, as a rank of the job.
         rank: u32,
     },
-    /// All numbers of communicators were given out.
+    /// All numbers of communicators have been used.
     #[error("no more communicators: the numbers of this node's, up to {last}, have been given out")]
     NoMoreCommunicators {
         /// The last one.
         last: u32,
     },
-    /// A rank goes on with a request of another one.
+    /// A rank uses a request of another rank.
     #[error("this is what rank {owner} has begun, its {begun}: only that rank can go on with it")]
     ForeignRequest {
-        /// Whose request it is, in the job.
+        /// The owner of the request, as a rank of the job.
         owner: u32,
-        /// What that rank called.
+        /// The call with which the owner started it.
         begun: String,
     },
-    /// A place that a window does not have.
+    /// Values that do not lie in a rank's part of a window.
+    #[error(
+        "{} from {at} on, not inside the window of rank {rank}, which has {len}",
+        count(*values, "value")
+    )]
+    WindowPlace {
+        /// Whose part of the window.
+        rank: Rank,
+        /// Where they begin.
+        at: usize,
+        /// How many they are.
+        values: usize,
+        /// The length of the part.
+        len: usize,
+    },
+    /// Ranks make a window of values of different types.
+    #[error(
+        "the window's values are {own} ({own_signature}, {own_bytes} bytes each) here, but {signature} \
+         ({bytes} bytes each) on rank {rank}"
+    )]
+    WindowTypes {
+        /// The type here.
+        own: &'static str,
+        /// The datatype here.
+        own_signature: Signature,
+        /// Bytes of a value here.
+        own_bytes: i32,
+        /// The other rank's datatype.
+        signature: Signature,
+        /// Bytes of a value there.
+        bytes: i32,
+        /// The other rank.
+        rank: Rank,
+    },
+    /// What the epoch of a window does not allow.
+    #[error("{why}")]
+    Epoch {
+        /// What is not allowed, and in which epoch.
+        why: String,
+    },
+    /// As many values as there are to be folded do not have room for what was there before.
+    #[error("{}, but room for {}", count(*values, "value"), count(*results, "result"))]
+    ResultRoom {
+        /// The number of values.
+        values: usize,
+        /// Room for so many.
+        results: usize,
+    },
+    /// Values that are too long to be compared and swapped, or have gaps.
+    #[error("{}", incomparable(what, *bytes, *gaps))]
+    Incomparable {
+        /// Their type.
+        what: &'static str,
+        /// The bytes of each.
+        bytes: usize,
+        /// How many of these belong to no field.
+        gaps: usize,
+    },
+    /// A window does not contain the given place.
     #[error(
         "rank {rank} has no such place in a window: {} of {} from byte {offset} on",
         vrt_slot::report::count(*count, "element"),
         vrt_slot::report::count(*each, "byte")
     )]
     WindowRange {
-        /// Whose part of the window, in the job.
+        /// The owner of that part of the window, as a rank of the job.
         rank: u32,
         /// Number of elements.
         count: usize,
-        /// Bytes of each.
+        /// Bytes per element.
         each: usize,
-        /// Where they begin.
+        /// Their offset.
         offset: usize,
     },
+}
+
+fn for_whom(root: bool) -> &'static str {
+    if root { "for the root only" } else { "for all ranks but the root" }
+}
+
+fn incomparable(what: &str, bytes: usize, gaps: usize) -> String {
+    match gaps {
+        0 => format!("values of {bytes} bytes cannot be compared and swapped"),
+        _ => format!("{what} cannot be compared and swapped: {gaps} of its {bytes} bytes are gaps"),
+    }
 }
 
 /// The numbers that ranks may have.
@@ -196,7 +371,7 @@ impl fmt::Display for Allowed {
     }
 }
 
-/// The kinds of errors that MPI tells apart, as far as the engine meets them (MPI-4.1 section 9.4).
+/// The error classes of MPI that the engine uses (MPI-4.1 section 9.4).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Class {
@@ -204,8 +379,14 @@ pub enum Class {
     Count,
     /// `MPI_ERR_TYPE`
     Type,
+    /// `MPI_ERR_TAG`
+    Tag,
     /// `MPI_ERR_RANK`
     Rank,
+    /// `MPI_ERR_ROOT`
+    Root,
+    /// `MPI_ERR_TOPOLOGY`
+    Topology,
     /// `MPI_ERR_GROUP`
     Group,
     /// `MPI_ERR_OP`
@@ -214,6 +395,8 @@ pub enum Class {
     Truncate,
     /// `MPI_ERR_REQUEST`
     Request,
+    /// `MPI_ERR_RMA_SYNC`
+    RmaSync,
     /// `MPI_ERR_RMA_RANGE`
     RmaRange,
     /// `MPI_ERR_OTHER`
@@ -225,17 +408,32 @@ impl Error {
     pub fn class(&self) -> Class {
         match self {
             Error::RankOutOfRange { .. } => Class::Rank,
+            Error::TagOutOfRange { .. } => Class::Tag,
+            Error::Root { .. } => Class::Root,
+            Error::NoNeighbors => Class::Topology,
             Error::Truncated { .. } => Class::Truncate,
             Error::MessageType { .. }
             | Error::BufferTypes { .. }
+            | Error::WindowTypes { .. }
+            | Error::Incomparable { .. }
             | Error::ContributionType { .. } => Class::Type,
-            Error::ContributionLength { .. } => Class::Count,
+            Error::ContributionLength { .. }
+            | Error::NotOneValue { .. }
+            | Error::ResultRoom { .. }
+            | Error::NotWholeValues { .. }
+            | Error::BufferLength { .. }
+            | Error::Parts { .. }
+            | Error::NeighborParts { .. }
+            | Error::NotDivisible { .. }
+            | Error::PartLength { .. } => Class::Count,
             Error::OpOnStruct { .. } | Error::OpOnScalar { .. } => Class::Op,
             Error::NotInCommunicator { .. } => Class::Group,
             Error::ForeignRequest { .. } => Class::Request,
-            Error::WindowRange { .. } => Class::RmaRange,
+            Error::WindowRange { .. } | Error::WindowPlace { .. } => Class::RmaRange,
+            Error::Epoch { .. } => Class::RmaSync,
             Error::Disagreement { .. }
             | Error::UserOperation { .. }
+            | Error::ResultOverflow { .. }
             | Error::NoMoreCommunicators { .. } => Class::Other,
         }
     }
@@ -262,6 +460,12 @@ mod tests {
         assert_eq!(error(4).to_string(), "rank 4 is out of range: 0 to 3 are allowed");
         assert_eq!(error(0).to_string(), "rank 4 is out of range: there are no ranks");
         assert_eq!(error(4).class(), Class::Rank);
+    }
+
+    /// Results with an error are returned by what sends and receives.
+    #[test]
+    fn an_error_is_short() {
+        assert!(size_of::<Error>() <= 2 * size_of::<String>(), "{}", size_of::<Error>());
     }
 
     #[test]

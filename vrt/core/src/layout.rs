@@ -1,17 +1,17 @@
-//! What a datatype means for memory: which bytes, in which order (MPI-4.1 section 5.1).
+//! The memory layout of a datatype: which bytes, in which order (MPI-4.1 section 5.1).
 //!
-//! A type is flattened once, when it is made, into a short program of copies and loops over copies.
-//! Neighbouring bytes are joined on the way, so packing does the longest copies there are, and a
-//! type without gaps is a single copy: such a one is never packed at all.
+//! A type is flattened once, when it is created, into a short program of copies and loops over
+//! copies. Neighbouring bytes are joined on the way, so packing uses the longest possible copies,
+//! and a type without gaps is a single copy: such a type is never packed.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `datatype` | datatypes as they were made, beside their layout |
+//! | `datatype` | datatypes as they were constructed, with their layout |
 //! | `scalar` | built-in values, pairs of a value and its location |
 //! | `signature` | which types a message may be received as |
 //!
 //! Invariants: `size` is the sum of all copies; the order of copies is the order of the type map,
-//! so equal signatures give equal packed bytes; `body` of a loop is relative to its own start.
+//! so equal signatures yield equal packed bytes; `body` of a loop is relative to its own start.
 
 #![cfg_attr(
     not(test),
@@ -34,21 +34,21 @@ pub use scalar::Scalar;
 use signature::Content;
 pub use signature::Signature;
 
-/// Most bytes that elements may span, and the furthest that any of them may lie from where they begin. It is far
-/// more than there is memory, and so far from the largest number that sums of some of these do not wrap. What a
-/// constructor cannot count saturates, is beyond this, and is no datatype ([`Datatype::new`]).
+/// The most bytes that elements may span, and the greatest distance of an element from its beginning. It is far more
+/// than any memory, and far enough below the largest number that sums of several such values do not overflow. If a
+/// constructor would overflow, it saturates, exceeds this, and yields no datatype ([`Datatype::new`]).
 pub const LONGEST: usize = 1 << 60;
 
 /// A step of the program that packs one element.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Step {
-    /// Bytes that lie together.
+    /// Contiguous bytes.
     Copy { offset: isize, len: usize },
     /// The body, `count` times, `stride` bytes apart.
     Loop { offset: isize, count: usize, stride: isize, body: Arc<[Step]> },
 }
 
-/// A flattened datatype. All lengths are bytes.
+/// A flattened datatype. All lengths are in bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
     steps: Arc<[Step]>,
@@ -57,13 +57,13 @@ pub struct Layout {
     upper: isize,
     true_lower: isize,
     true_upper: isize,
-    /// The bounds were set by `resized`: those of all that it is made of, or its own.
+    /// The bounds were set by `resized`: those of all components, or its own.
     has_set_bounds: bool,
-    /// Strictest alignment of what it is made of.
+    /// The strictest alignment of its components.
     align: usize,
-    /// Which built-in values it is made of.
+    /// The built-in values that it consists of.
     content: Content,
-    /// What that is for messages.
+    /// Its signature in messages.
     signature: Signature,
 }
 
@@ -146,12 +146,12 @@ impl Layout {
         }
     }
 
-    /// Elements one behind the other.
+    /// Consecutive elements.
     pub fn contiguous(&self, count: usize) -> Layout {
         self.repeat(count, self.extent())
     }
 
-    /// Parts at displacements, in the order given.
+    /// Parts at displacements, in the given order.
     pub fn concatenate(parts: &[(isize, Layout)]) -> Layout {
         let mut all = Layout::empty();
         let mut steps: Vec<Step> = Vec::new();
@@ -195,15 +195,14 @@ impl Layout {
         all
     }
 
-    /// The same data with other bounds, which stay as they are set in what is made of it.
+    /// The same data with other bounds, which types constructed from it keep.
     pub fn resized(&self, lower: isize, extent: isize) -> Layout {
         let upper = lower.saturating_add(extent);
         Layout { lower, upper, has_set_bounds: true, ..self.clone() }
     }
 
-    /// The same with its end moved up to a multiple of its alignment, as C lays out structures. An end that
-    /// was set for all of its parts stays (MPI-4.1 section 5.1.7: where there is a marker of the upper bound,
-    /// nothing is added).
+    /// The same with its end rounded up to a multiple of its alignment, as C lays out structures. An end that was set
+    /// for all of its parts is kept (MPI-4.1 section 5.1.7: if there is an upper-bound marker, nothing is added).
     pub fn padded(&self) -> Layout {
         if self.has_set_bounds {
             return self.clone();
@@ -218,23 +217,23 @@ impl Layout {
         self.size
     }
 
-    /// From the lower bound to the upper one: how far apart elements lie.
+    /// The distance between the lower and the upper bound: how far apart elements lie.
     pub fn extent(&self) -> isize {
         self.upper.saturating_sub(self.lower)
     }
 
-    /// Where an element begins, from the address of its buffer on; may be negative, and its data
-    /// may begin elsewhere.
+    /// The offset of an element's beginning from the address of its buffer; may be negative, and the element's data may
+    /// begin elsewhere.
     pub fn lower_bound(&self) -> isize {
         self.lower
     }
 
-    /// Where the data begins.
+    /// The offset of the first byte of data.
     pub fn true_lower_bound(&self) -> isize {
         self.true_lower
     }
 
-    /// From the first byte of data to the last.
+    /// The distance between the first and the last byte of data.
     pub fn true_extent(&self) -> isize {
         self.true_upper.saturating_sub(self.true_lower)
     }
@@ -245,13 +244,13 @@ impl Layout {
         self.size <= LONGEST && bounds.iter().all(|bound| bound.unsigned_abs() <= LONGEST)
     }
 
-    /// Bytes of data of `count` elements, where these do not span more than [`LONGEST`].
+    /// Bytes of data of `count` elements, if these do not span more than [`LONGEST`].
     pub fn bytes(&self, count: usize) -> Option<usize> {
         let span = count.checked_mul(self.extent().unsigned_abs())?;
         count.checked_mul(self.size).filter(|bytes| *bytes <= LONGEST && span <= LONGEST)
     }
 
-    /// What all of it is made of, if that is one kind.
+    /// The built-in type of all components, if they have the same one.
     pub fn scalar_kind(&self) -> Option<Scalar> {
         match self.content {
             Content::All(scalar) => Some(scalar),
@@ -259,20 +258,20 @@ impl Layout {
         }
     }
 
-    /// What an element is made of, as messages say it.
+    /// The signature of an element in messages.
     pub fn signature(&self) -> Signature {
         self.signature
     }
 
-    /// Where the data of `count` elements begins and ends; of more than [`bytes`](Self::bytes) allows it may be
-    /// anywhere.
+    /// Where the data of `count` elements begins and ends; unspecified if they exceed the limit of
+    /// [`bytes`](Self::bytes).
     pub fn reach(&self, count: usize) -> (isize, isize) {
         let last = self.extent().saturating_mul(signed(count).saturating_sub(1));
         let (low, high) = (last.min(0), last.max(0));
         (self.true_lower.saturating_add(low), self.true_upper.saturating_add(high))
     }
 
-    /// If `count` elements lie in memory as they are packed: where they begin.
+    /// The beginning of `count` elements, if their layout in memory is the packed one.
     pub fn direct(&self, count: usize) -> Option<isize> {
         if self.size == 0 || count == 0 {
             return Some(0);
@@ -309,8 +308,7 @@ impl Layout {
         });
     }
 
-    /// Copies packed elements into memory, `len` bytes of them: where they end inside an element,
-    /// its rest stays as it is.
+    /// Copies packed elements into memory, `len` bytes of them: if they end inside an element, its rest is unchanged.
     ///
     /// # Safety
     /// `from` is readable for `len` bytes, the elements at `to` are writable, and they do not
@@ -342,8 +340,8 @@ impl Layout {
         });
     }
 
-    /// Calls `f` with the place and length of each piece of `count` elements that lies together, in the order
-    /// in which they are packed; places are counted from the address of the first element.
+    /// Calls `f` with the offset and length of each contiguous piece of `count` elements, in the order of packing;
+    /// offsets are relative to the address of the first element.
     pub fn pieces(&self, count: usize, f: &mut impl FnMut(isize, usize)) {
         self.runs(0, count, &mut |run| {
             (0..run.count as isize)
@@ -418,7 +416,7 @@ fn walk(steps: &[Step], base: isize, f: &mut impl FnMut(Run) -> bool) -> bool {
     true
 }
 
-/// Copies the pieces of a run that lie so many bytes apart on each side.
+/// Copies the pieces of a run that have these distances on each side.
 ///
 /// # Safety
 /// All pieces are valid on both sides and do not overlap.

@@ -1,26 +1,26 @@
-//! The untyped engine under the faces of virtual ranks.
+//! The untyped engine of virtual ranks, below the language bindings.
 //!
-//! A rank's messages, requests, communicators, collective operations, one-sided accesses and moves, as
-//! addresses, lengths and numbers. It knows no language: a face (the Rust one is `virtual-ranks`) makes
-//! of its own values what these operations take, drives their futures, and says what was wrong with
-//! them: wrong use comes back as an [`Error`] with a class of MPI's, never as a panic.
+//! It implements a rank's messages, requests, communicators, collective operations, one-sided accesses and moves in
+//! terms of addresses, lengths and numbers. It knows no language: a binding (the Rust one is `virtual-ranks`) converts
+//! its own values to the arguments of these operations, drives their futures, and reports errors: wrong use is returned
+//! as an [`Error`] with a class of MPI's, never as a panic.
 //!
 //! | module | holds |
 //! |---|---|
-//! | [`pe`] | a PE's loop, ranks and their requests, sending, receiving, idling, the end; what else works on a PE plugs in here |
+//! | [`pe`] | a PE's loop, ranks and their requests, sending, receiving, idling, termination; extensions of a PE plug in here |
 //! | [`net`] | packets, rings, shared control memory, parcels |
 //! | [`mailbox`] | matching |
-//! | [`layout`] | datatypes flattened |
+//! | [`layout`] | flattened datatypes |
 //! | [`operation`] | requests as futures |
 //! | [`comm`] | communicators, and the collective operations among their ranks |
 //! | [`rma`] | one-sided accesses |
 //! | [`exchange`] | the protocols of sparse exchanges |
-//! | [`migrate`] | ranks that move |
+//! | [`migrate`] | moving ranks |
 //! | [`blocking`] | libc's calls that would block the PE's thread |
-//! | [`options`] | how the values of a job's options are written |
+//! | [`options`] | the syntax of option values |
 //! | [`encoding`] | serde values as bytes |
 //!
-//! The interface is that of one program's crates: it changes with them.
+//! The interface is internal to the crates of this project and changes with them.
 
 pub mod blocking;
 pub mod comm;

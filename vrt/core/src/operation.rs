@@ -1,16 +1,16 @@
-//! Requests as futures, for faces that await them or drive them on the stack of a rank.
+//! Requests as futures, for bindings that await them or drive them on the stack of a rank.
 //!
-//! An operation starts in a leaf call into the PE that takes and returns numbers, and then awaits
-//! the number of its request. What it keeps across the await lies in the rank's slot.
+//! An operation starts with a leaf call into the PE that takes and returns numbers, and then awaits the number of its
+//! request. Its state across the await lies in the rank's slot.
 //!
-//! A future can be dropped or forgotten at any time. What the runtime reads or writes while a future
-//! waits is therefore never memory that the future borrows: it is in the future itself (which is
-//! pinned, so that dropping it is noticed), in the rank's heap, or the runtime's.
+//! A future can be dropped or forgotten at any time. The memory that the runtime reads or writes while a future waits
+//! is therefore never memory that the future borrows: it is in the future itself (which is pinned, so that its drop is
+//! noticed), in the rank's heap, or the runtime's.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `landing` | receiving into a buffer that is borrowed only while the future is polled |
-//! | `background` | operations that go on when their future is dropped |
+//! | `background` | operations that continue when their future is dropped |
 //! | `block` | blocking calls of one request, without a future |
 //! | `drive` | polling futures on the stack of a rank |
 
@@ -37,8 +37,8 @@ use crate::mailbox::Pattern;
 use crate::pe::{self, Completion, Outbound, Probed, Room, Started, Wait};
 use vrt_slot::rank;
 
-/// The number of a request or of a reserved message, and whose it is: another rank has other ones of
-/// the same number.
+/// The number of a request or of a reserved message, and its owner: another rank has other requests with the same
+/// number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ticket {
     number: u32,
@@ -46,12 +46,12 @@ pub struct Ticket {
 }
 
 impl Ticket {
-    /// One of the running rank.
+    /// A ticket of the running rank.
     pub fn new(number: u32) -> Ticket {
         Ticket { number, rank: pe::current_rank().unwrap_or(u32::MAX) }
     }
 
-    /// The number, if its rank runs.
+    /// The number, if its owner is the running rank.
     pub fn at_home(self) -> Option<u32> {
         (pe::current_rank() == Some(self.rank)).then_some(self.number)
     }
@@ -59,18 +59,18 @@ impl Ticket {
     /// The number.
     ///
     /// # Errors
-    /// Another rank asks.
+    /// The caller is another rank.
     #[inline]
     pub fn number(self, site: Site) -> Result<u32, Error> {
         self.at_home().ok_or_else(|| foreign(self.rank, site))
     }
 }
 
-/// A request under way; awaits its outcome.
+/// A pending request; awaits its outcome.
 #[derive(Debug)]
 pub struct Pending {
     request: Option<u32>,
-    /// Whose request it is: another rank has other ones of the same number.
+    /// The request's owner: another rank has other requests with the same number.
     rank: u32,
     wait: Wait,
     /// Ranks of other PEs are in other threads or processes.
@@ -78,12 +78,13 @@ pub struct Pending {
 }
 
 impl Pending {
-    /// A request of the running rank; the table of a deadlock shows its site and pattern.
+    /// A request of the running rank; the deadlock table shows its site and pattern.
     pub fn new(request: u32, site: Site, pattern: Option<Pattern>) -> Pending {
         Pending::of(Ticket::new(request), site, pattern)
     }
 
-    /// [`new`](Self::new) of a request that may be another rank's: then polling gives an error.
+    /// [`new`](Self::new) for a request that may belong to another rank: then polling gives an
+    /// error.
     pub fn of(ticket: Ticket, site: Site, pattern: Option<Pattern>) -> Pending {
         let (request, rank, wait) = (Some(ticket.number), ticket.rank, site.wait(pattern));
         Pending { request, rank, wait, not_send: PhantomData }
@@ -130,7 +131,7 @@ impl Future for Pending {
 }
 
 impl Pending {
-    /// Ends a receive without waiting: it is taken back, or gives its outcome if it is done.
+    /// Ends a receive without waiting: it is withdrawn, or gives its outcome if it is done.
     fn end(&mut self) -> Option<Completion> {
         let request = self.request.take().filter(|_| self.is_at_home())?;
         let outcome = pe::with(|pe| {
@@ -140,8 +141,8 @@ impl Pending {
         outcome.filter(|outcome| !outcome.is_cancelled())
     }
 
-    /// Ends it without waiting, if that can be done: a receive that no message has come for is
-    /// taken back. Returns whether it is over. Nobody looks at it again.
+    /// Ends it without waiting, if possible: a receive without a message is withdrawn. Returns
+    /// whether it has ended. It must not be used again.
     pub fn give_up(&mut self) -> bool {
         let Some(request) = self.request.take() else { return true };
         if !self.is_at_home() {
@@ -155,7 +156,7 @@ impl Pending {
 }
 
 impl Drop for Pending {
-    /// A future dropped early: a receive is taken back. A send whose data the receiver may be
+    /// A future dropped early: a receive is withdrawn. A send whose data the receiver may be
     /// reading cannot be.
     fn drop(&mut self) {
         if self.request.is_none() || !self.is_at_home() {
@@ -188,7 +189,7 @@ fn lost(error: &Error, site: Site) {
     panic!("rank {rank} in {site}: {error}");
 }
 
-/// A posted receive. Dropped early it is taken back; a message that has come for it is there for
+/// A posted receive. Dropped early it is withdrawn; a message that has come for it is there for
 /// the next receive.
 struct Receiving(Pending);
 
@@ -238,7 +239,7 @@ pub async unsafe fn send(message: Outbound, site: Site) -> Result<(), Error> {
     Ok(())
 }
 
-/// The partner of a send, for people.
+/// The partner of a send, for messages to people.
 #[inline]
 pub fn sent_to(message: &Outbound) -> Pattern {
     Pattern { context: message.context, source: message.to as i32, tag: message.tag }
@@ -260,7 +261,7 @@ pub async unsafe fn receive(pattern: Pattern, room: Room, site: Site) -> Result<
     }
 }
 
-/// Sends and receives at the same time; gives the outcome of the receive.
+/// Sends and receives at the same time; returns the outcome of the receive.
 ///
 /// # Errors
 /// Another rank polls the future.
@@ -289,7 +290,8 @@ pub async unsafe fn exchange(
     }
 }
 
-/// Receives a message taken by a matched probe. Dropped early, it is there for the next receive.
+/// Receives a message taken by a matched probe. If the future is dropped early, the message remains
+/// for the next receive.
 ///
 /// # Errors
 /// Another rank polls the future.
@@ -306,7 +308,7 @@ pub async unsafe fn receive_matched(
     std::future::poll_fn(|context| unsafe { landing.poll(room, context) }).await
 }
 
-/// Receives a message. Dropped early, it is there for the next receive.
+/// Receives a message. If the future is dropped early, the message remains for the next receive.
 ///
 /// # Errors
 /// Another rank polls the future.
@@ -319,8 +321,8 @@ pub async unsafe fn land(pattern: Pattern, room: Room, site: Site) -> Result<Com
     std::future::poll_fn(|context| unsafe { landing.poll(room, context) }).await
 }
 
-/// Sends a message whose data is looked at only when the future is first polled. Dropped early, it
-/// goes all the same.
+/// Sends a message whose data is read only when the future is first polled. If the future is
+/// dropped early, the message is sent nevertheless.
 ///
 /// # Errors
 /// Another rank polls the future.
@@ -377,22 +379,22 @@ pub async fn matched_probe(pattern: Pattern, site: Site) -> (u32, Probed) {
 }
 
 /// A timer, from when it is first polled. Unlike a tokio timer it does not pin the rank to its PE.
-/// Dropped early, it is over.
+/// If it is dropped early, it ends.
 #[derive(Debug)]
 pub struct Sleep {
-    /// `None`: until the PE has nothing else to do.
+    /// `None`: until the PE is idle.
     duration: Option<Duration>,
     pending: Option<Pending>,
     site: Site,
 }
 
 impl Sleep {
-    /// One that was not polled yet.
+    /// A timer that has not been polled yet.
     pub fn new(duration: Duration, site: Site) -> Sleep {
         Sleep { duration: Some(duration), pending: None, site }
     }
 
-    /// One that is over when the rank's PE has nothing else to do, or the rank was moved.
+    /// A timer that ends when the rank's PE has nothing else to do, or the rank was moved.
     pub fn while_others_run(site: Site) -> Sleep {
         Sleep { duration: None, pending: None, site }
     }

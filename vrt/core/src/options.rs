@@ -1,7 +1,7 @@
-//! The values that options have: how each kind is written, on a command line or in a variable.
+//! The values of options: how each kind is written, on a command line or in a variable.
 //!
-//! A module whose options have values of a kind of its own says here how these are written, with
-//! [`choices!`](crate::choices!) where they are names; `config` puts the options of all modules together.
+//! A module whose options have their own kind of value defines its syntax here, with [`choices!`](crate::choices!) if
+//! the values are names; `config` combines the options of all modules.
 
 mod choices;
 
@@ -14,26 +14,26 @@ pub use choices::Choice;
 
 /// A value of an option.
 pub trait Value: Sized {
-    /// The values that there are, if they have names.
+    /// All values, if they have names.
     const CHOICES: &'static [Choice] = &[];
 
-    /// The value that is written so.
+    /// Parses a value.
     fn read(text: &OsStr) -> Result<Self, ValueError>;
 
-    /// How it is written.
+    /// The value's text.
     fn write(&self) -> String;
 }
 
-/// A text that is no value of its option: it says what would be one.
+/// A text that is not a value of its option; the error tells what would be.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ValueError {
-    /// It is no whole number from 1 up.
+    /// It is not a whole number of at least 1.
     #[error("a whole number from 1 up is allowed")]
     Count,
-    /// It is no number of bytes.
+    /// It is not a number of bytes.
     #[error("a number of bytes is allowed, with K, M, G or T behind it if you like")]
     Size,
-    /// It is no number with a unit of time.
+    /// It is not a number with a unit of time.
     #[error("a number with us, ms or s behind it is allowed, such as 500ms")]
     Time,
     /// It is a time that is too short or too long.
@@ -42,13 +42,13 @@ pub enum ValueError {
     /// It is neither `off` nor a time, for the reason inside.
     #[error("`off` is allowed, or a time: {0}")]
     Watch(Box<ValueError>),
-    /// It is no word for on or off.
+    /// It is not a word for on or off.
     #[error("true, yes, on or 1 is allowed, or false, no, off or 0")]
     Switch,
     /// It is not UTF-8.
     #[error("text in UTF-8 is allowed")]
     Text,
-    /// It is empty, where the name of a file belongs.
+    /// It is empty instead of the name of a file.
     #[error("the name of a file is allowed")]
     File,
     /// It is none of these names.
@@ -56,7 +56,7 @@ pub enum ValueError {
     Choice(&'static [Choice]),
 }
 
-/// A configuration that cannot be.
+/// An invalid configuration.
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The command line or an environment variable is wrong; the text names it.
@@ -84,7 +84,7 @@ impl Value for NonZeroU32 {
     }
 }
 
-/// A size in bytes; K, M, G and T behind it are powers of 1024.
+/// A size in bytes; the suffixes K, M, G and T are powers of 1024.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size(pub usize);
 
@@ -151,7 +151,7 @@ impl Value for Watch {
     }
 }
 
-/// What a switch is set to in a variable.
+/// The value of a switch in a variable.
 impl Value for bool {
     fn read(text: &OsStr) -> Result<bool, ValueError> {
         match text.to_str().map(str::to_lowercase).as_deref() {

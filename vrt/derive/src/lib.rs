@@ -8,11 +8,20 @@ use proc_macro2::{Span, TokenStream as Tokens};
 use quote::{format_ident, quote};
 use syn::{DeriveInput, Ident, ItemFn, ReturnType, parse_macro_input};
 
-/// Makes `fn main()` or `async fn main()` the program of every virtual rank.
+/// Makes `main` the program of every virtual rank.
 ///
-/// The process that starts becomes the supervisor; it reads the configuration from the `VRT_*`
-/// environment variables (see `vrt::Config`), starts the PEs, and each rank runs the function's
-/// body. What the function returns is reported as for an ordinary `main`: a failure ends the job.
+/// `main` may be `async`, and may take the communicator of all ranks:
+///
+/// ```ignore
+/// #[vrt::main]
+/// fn main(world: vrt::World) {
+///     println!("rank {} of {}", world.rank(), world.size());
+/// }
+/// ```
+///
+/// The process that starts becomes the supervisor: it reads the options from the `VRT_*` environment variables (see
+/// `vrt::Config`) and starts the PEs, and each rank runs the body of the function. What `main` returns is reported
+/// as for any `main`: a failure ends the job.
 #[proc_macro_attribute]
 pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let function = parse_macro_input!(item as ItemFn);
@@ -36,10 +45,10 @@ pub fn derive_equivalence(item: TokenStream) -> TokenStream {
 }
 
 fn expand_main(mut function: ItemFn) -> syn::Result<Tokens> {
-    if function.sig.ident != "main" || !function.sig.inputs.is_empty() {
+    if function.sig.ident != "main" || function.sig.inputs.len() > 1 {
         return Err(syn::Error::new_spanned(
             &function.sig,
-            "this attribute stands above `fn main()` or `async fn main()`",
+            "this attribute belongs above `fn main()` or `fn main(world: vrt::World)`, which may be `async`",
         ));
     }
     let vrt = vrt_path();
@@ -52,6 +61,9 @@ fn expand_main(mut function: ItemFn) -> syn::Result<Tokens> {
     if let ReturnType::Default = function.sig.output {
         function.sig.output = syn::parse_quote!(-> ());
     }
+    if !function.sig.inputs.is_empty() {
+        function = with_world(function, &vrt);
+    }
     Ok(quote! {
         #visibility fn main() -> ::std::process::ExitCode {
             #[allow(clippy::unused_unit)]
@@ -62,6 +74,21 @@ fn expand_main(mut function: ItemFn) -> syn::Result<Tokens> {
             }
         }
     })
+}
+
+/// The function without its argument, which is the world.
+fn with_world(mut inner: ItemFn, vrt: &Tokens) -> ItemFn {
+    let mut outer = inner.clone();
+    outer.sig.inputs.clear();
+    inner.sig.ident = format_ident!("main_of_rank");
+    let wait = inner.sig.asyncness.map(|_| quote!(.await));
+    let body = quote!({
+        #inner
+        // A rank's runtime is there before its first line.
+        main_of_rank(#vrt::initialize().expect("ranks are initialized").world()) #wait
+    });
+    outer.block = syn::parse_quote!(#body);
+    outer
 }
 
 /// The name under which the calling package knows the `vrt` crate, or the crate `mpi` that stands

@@ -1,13 +1,13 @@
-//! What PEs that are no copies of one process have to have in common.
+//! What PEs that are not forked from one process must have in common.
 //!
 //! | in common | or else |
 //! |---|---|
-//! | program (also the one that ranks run images of), configuration | there is no job |
-//! | addresses of program, libraries and thread-local variables; libraries in images; CPU features | ranks cannot move with their memory: what they point to would not be there, or be other code |
-//! | stack canary | is given to all: frames that C code has left on a rank's stack check it |
+//! | program (also the one whose images the ranks run), configuration | there is no job |
+//! | addresses of program, libraries and thread-local variables; libraries in images; CPU features | ranks cannot move with their memory: their pointers would lead to nothing, or to other code |
+//! | stack canary | every PE gets the same one: frames of C code on a rank's stack check it |
 //!
-//! Addresses are equal when the kernel does not randomise them, so a PE executes itself once more
-//! without randomisation, which the kernel, or a container, may refuse.
+//! Addresses are equal if the kernel does not randomise them, so a PE executes itself once more
+//! without randomisation. The kernel or a container may refuse that.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -22,8 +22,8 @@ use crate::config::Config;
 /// Set in the environment of a process that has executed itself.
 const AGAIN: &str = "VRT_EXECUTED_AGAIN";
 
-/// Sees to it that addresses in this process are not random: executes the program once more, unless
-/// that was done or is not allowed.
+/// Makes sure that addresses in this process are not randomised: executes the program once more,
+/// unless that has been done or is not allowed.
 pub(super) fn fix_addresses() {
     const NOW: libc::c_ulong = 0xffff_ffff;
     // SAFETY: asks, and changes what the next program of this process gets.
@@ -44,7 +44,7 @@ pub(super) fn fix_addresses() {
     let _ = program.args(arguments).env(AGAIN, "1").exec();
 }
 
-/// What a process is, in numbers that can be compared.
+/// Identifies a process, in numbers that can be compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Fingerprint {
     program: u64,
@@ -94,7 +94,7 @@ impl Fingerprint {
     }
 }
 
-/// Why PEs cannot be a job, if so.
+/// Why these PEs cannot form a job, or `None` if they can.
 pub(super) fn why_no_job(all: &[Fingerprint]) -> Option<String> {
     let differs = |what: fn(&Fingerprint) -> u64| first_unlike(all, what);
     if let Some(pe) = differs(|pe| pe.program) {
@@ -109,7 +109,7 @@ pub(super) fn why_no_job(all: &[Fingerprint]) -> Option<String> {
     ))
 }
 
-/// Why ranks cannot move with their memory, if so.
+/// Why ranks cannot move with their memory, or `None` if they can.
 pub(super) fn why_no_moves(all: &[Fingerprint]) -> Option<String> {
     if let Some(pe) = first_unlike(all, |pe| pe.cpu) {
         return Some(format!("the CPU of PE {pe} has other features than that of PE 0"));
@@ -140,7 +140,7 @@ struct Objects {
 }
 
 /// # Safety
-/// Called by `dl_iterate_phdr`, which was given `Objects` that nobody else uses.
+/// Must be called by `dl_iterate_phdr`, with an `Objects` that nothing else uses.
 unsafe extern "C" fn look_at_object(
     info: *mut libc::dl_phdr_info,
     _: libc::size_t,
@@ -165,14 +165,14 @@ unsafe extern "C" fn look_at_object(
     0
 }
 
-/// Hashes a part of the program's file. Not of its memory: libraries of the network patch that.
+/// Hashes a part of the program's file. Not of its memory, which network libraries patch.
 fn hash_of_file(offset: u64, len: u64, hash: &mut DefaultHasher) {
     let mut bytes = vec![0; len as usize];
     let read = File::open("/proc/self/exe").and_then(|file| file.read_exact_at(&mut bytes, offset));
     hash_of_result(read.map(|()| bytes), hash);
 }
 
-/// Hashes what a file has. A program that was replaced since it started has none any more.
+/// Hashes the contents of a file. A program that has been replaced since it started has none.
 fn hash_of_result(read: std::io::Result<Vec<u8>>, hash: &mut DefaultHasher) {
     match read {
         Ok(bytes) => hash.write(&bytes),
@@ -194,7 +194,7 @@ fn cpu_features() -> u64 {
     hash.finish()
 }
 
-/// The value by which C frames of this process see that their stack was overwritten.
+/// The value by which C frames of this process detect that their stack was overwritten.
 pub(super) fn canary() -> u64 {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: reads a word of this thread's control block, where the x86_64 ABI puts the canary.
@@ -210,8 +210,8 @@ pub(super) fn canary() -> u64 {
 /// Gives this thread the job's canary.
 ///
 /// # Safety
-/// No function that is active on this thread's stack and checks the canary ever returns. Threads
-/// that exist already keep theirs.
+/// No function that is active on this thread's stack and checks the canary ever returns. Existing
+/// threads keep their canary.
 pub(super) unsafe fn set_canary(canary: u64) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: as the caller promises; Rust's own frames have no canary.
@@ -222,7 +222,7 @@ pub(super) unsafe fn set_canary(canary: u64) {
     let _ = canary;
 }
 
-/// A number for the machine that this process is on: of its name and of its boot.
+/// A number that identifies this machine, from its name and its boot.
 pub(super) fn machine() -> u64 {
     let mut hash = DefaultHasher::new();
     for file in ["/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id"] {

@@ -1,10 +1,9 @@
-//! What a job is: how many PEs and ranks, how large they are.
+//! Describes a job: how many PEs and ranks, and how large they are.
 //!
-//! Every option is an entry of one `table`, from which come its field of [`Config`], its flag, its
-//! environment variable, its help and its method. Programs of their own flatten [`Config`] into their
-//! command line (`cli`); programs that parse arguments themselves are configured by the environment,
-//! which `vrtrun` fills. How values are written is defined by those who own them ([`vrt_core::options`]),
-//! and so is what they come to: here they are given to the modules.
+//! Every option is an entry of one `table`, which yields its field of [`Config`], its flag, its environment variable,
+//! its help and its method. A program can flatten [`Config`] into its own command line (`cli`); programs that parse
+//! arguments themselves are configured by the environment, which `vrtrun` fills. The syntax of a value, and what it
+//! means, are defined by the module that owns its type ([`vrt_core::options`]); this module passes values on.
 
 #[cfg(feature = "cli")]
 mod cli;
@@ -34,7 +33,7 @@ pub use table::Config;
 pub use vrt_core::options::ConfigError;
 
 choices! {
-    /// What core files of crashed PEs have beside what every core file has.
+    /// What core files of crashed PEs contain in addition to the usual contents.
     pub enum Core {
         /// The stack and heap of the rank that crashed
         Rank = "rank",
@@ -60,7 +59,7 @@ impl Config {
     /// The configuration that the `VRT_*` environment variables describe.
     ///
     /// # Errors
-    /// A variable has a value that it cannot have.
+    /// A variable has an invalid value.
     pub fn from_env() -> Result<Config, ConfigError> {
         Config::default().overridden_by_env()
     }
@@ -68,7 +67,7 @@ impl Config {
     /// This configuration, overridden by the `VRT_*` environment variables that are set.
     ///
     /// # Errors
-    /// A variable has a value that it cannot have.
+    /// A variable has an invalid value.
     pub fn overridden_by_env(self) -> Result<Config, ConfigError> {
         self.overridden_by(|name| std::env::var_os(name))
     }
@@ -83,19 +82,18 @@ impl Config {
         Ok(self)
     }
 
-    /// The environment variables that say what this configuration says, for a program that is
-    /// about to be started.
+    /// The environment variables that express this configuration, for a program that is about to be started.
     pub fn to_env(&self) -> Vec<(&'static str, String)> {
         let said = |option: &Entry| Some((option.variable, (option.write)(self)?));
         OPTIONS.iter().filter_map(said).collect()
     }
 
-    /// After which time a rank that keeps its PE's thread from others is named; `None`: never.
+    /// The time after which the watchdog names a rank that keeps its PE's thread from others; `None`: never.
     pub fn watchdog(&self) -> Option<Duration> {
         self.watchdog.map_or(Some(Duration::from_secs(10)), |watch| watch.0)
     }
 
-    /// The number of PEs: if that was not said, one per available core, but no more than ranks.
+    /// The number of PEs: by default one per available core, but no more than ranks.
     pub fn pes(&self) -> u32 {
         let usual = || {
             let cores = available_cores() as u32;
@@ -109,13 +107,13 @@ impl Config {
         self.ranks.map_or_else(|| 4 * self.pes(), NonZeroU32::get)
     }
 
-    /// The number of PEs that make a node.
+    /// The number of PEs per node.
     pub fn node_size(&self) -> u32 {
         self.node_size.map_or(self.pes(), |size| size.get().min(self.pes()))
     }
 
-    /// This configuration where memory means something else on each PE: ranks move by their state or
-    /// not at all. With what there is to say about that, if anything.
+    /// This configuration for PEs whose memory differs: ranks move by their state or not at all. Returns also the
+    /// message to print, if any.
     #[cfg(feature = "mpi")]
     pub(crate) fn without_moves_by_memory(self) -> (Config, Option<&'static str>) {
         match (&self.lb, self.move_by) {
@@ -128,12 +126,12 @@ impl Config {
         }
     }
 
-    /// What carries messages between PEs, if that was said.
+    /// What carries messages between PEs, if that was given.
     pub fn net(&self) -> Option<Net> {
         self.net
     }
 
-    /// Whether the number of PEs that make a node was said.
+    /// Whether the number of PEs per node was given.
     #[cfg(feature = "mpi")]
     pub(crate) fn chosen_node_size(&self) -> Option<u32> {
         self.node_size.map(NonZeroU32::get)
@@ -142,7 +140,7 @@ impl Config {
     /// This configuration for as many PEs as a launcher has started.
     ///
     /// # Errors
-    /// Another number was asked for.
+    /// The configuration asks for another number.
     #[cfg(feature = "mpi")]
     pub(crate) fn for_started_pes(&self, started: u32) -> Result<Config, ConfigError> {
         match self.pes {
@@ -153,30 +151,30 @@ impl Config {
         }
     }
 
-    /// How sparse exchanges find out who receives from whom, if that was said.
+    /// How sparse exchanges find out who receives from whom, if that was given.
     ///
     /// # Errors
-    /// There is no such protocol.
+    /// No protocol has this name.
     pub fn exchange(&self) -> Result<Option<Protocol>, ConfigError> {
         self.exchange.as_deref().map(network::protocol).transpose()
     }
 
-    /// Whether ranks are to have thread-locals of their own.
+    /// Whether each rank gets its own thread-locals.
     pub(crate) fn has_private_thread_locals(&self) -> bool {
         self.private_thread_locals
     }
 
-    /// Whether large heaps are to have 2 MiB pages where the system gives them.
+    /// Whether large heaps use 2 MiB pages where the system provides them.
     pub fn wants_huge_pages(&self) -> bool {
         !self.no_huge_pages
     }
 
-    /// Whether PEs are bound to cores where there are enough.
+    /// Whether PEs are bound to cores if there are enough cores.
     pub fn pins(&self) -> bool {
-        !self.no_pin
+        !self.no_bind
     }
 
-    /// What core files of crashed PEs have beside what every core file has, if that was said.
+    /// What core files of crashed PEs contain in addition to the usual contents, if that was given.
     pub fn core(&self) -> Option<Core> {
         self.core
     }
@@ -186,17 +184,21 @@ impl Config {
         self.check_leaks
     }
 
-    /// Whether to look for pointers into a PE's heap on the stacks of suspended ranks.
+    /// Whether to search for pointers into a PE's heap on the stacks of suspended ranks.
     pub(crate) fn checks_stacks(&self) -> bool {
         self.check_stacks
     }
 
-    /// Whether to print what each PE has done.
+    /// Whether to print statistics of each PE.
     pub fn prints_statistics(&self) -> bool {
         self.statistics
     }
 
-    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+    /// Checks all values, and that the files named by options can be written.
+    ///
+    /// # Errors
+    /// The first option that cannot have its value.
+    pub fn check(&self) -> Result<(), ConfigError> {
         if self.trace.is_some() && !vrt_core::pe::CAN_BE_OBSERVED {
             let text = "--trace: this program was built with --cfg vrt_unobserved, so that nothing can be recorded";
             return Err(ConfigError::Option(text.to_owned()));
@@ -213,11 +215,9 @@ impl Config {
             }
         }
         if let Some(file) = &self.lb_dump {
-            network::expect_json("--lb-dump", file.display())?;
             vrt_balance::expect_dumps_to(file, self.lb.is_some())?;
         }
         if let Some(file) = &self.lb_learn {
-            network::expect_json("--lb-learn", file.display())?;
             vrt_balance::expect_learned(file, self.lb.as_deref())?;
         }
         if let Some(address) = &self.monitor {
@@ -227,7 +227,7 @@ impl Config {
         self.balancing().map(|_| ())
     }
 
-    /// What can be given to an option whose value is `list`, if there is one.
+    /// The list of valid values for an option whose value is `list`, if there is one.
     pub fn asked_list(&self) -> Option<String> {
         let asks = |option: &Option<String>| option.as_deref() == Some("list");
         if asks(&self.lb) {
@@ -239,7 +239,7 @@ impl Config {
         asks(&self.exchange).then(vrt_core::exchange::list)
     }
 
-    /// How sparse exchanges go.
+    /// How sparse exchanges are done.
     pub(crate) fn exchanges(&self) -> Result<Exchanges, ConfigError> {
         let protocol = self.exchange()?.unwrap_or_default();
         network::exchanges(protocol, self.loggp.as_deref())
@@ -269,25 +269,25 @@ impl Config {
         }))
     }
 
-    /// The file in which it is recorded what ranks and PEs do, if that was asked for.
+    /// The file that the trace is written to, if one was requested.
     pub fn trace(&self) -> Option<&Path> {
         self.trace.as_deref()
     }
 
-    /// Where a web page is to show the running job, if that was asked for.
+    /// The address of the web page that shows the running job, if one was requested.
     ///
     /// # Errors
-    /// It is no address of this machine's own.
+    /// It is not an address of this machine.
     pub fn monitor(&self) -> Result<Option<SocketAddr>, ConfigError> {
         self.monitor.as_deref().map(network::page_address).transpose()
     }
 
-    /// Whether somebody will look at the job, as far as is known now.
+    /// Whether a monitor will observe the job, as far as is known now.
     pub(super) fn has_monitor(&self) -> bool {
         self.monitor.is_some()
     }
 
-    /// How many bytes of that all PEs together record.
+    /// How many bytes of trace all PEs together record.
     pub(crate) fn trace_limit(&self) -> u64 {
         self.trace_limit.map_or(1 << 30, |size| size.0 as u64)
     }
@@ -319,8 +319,8 @@ impl Config {
     }
 }
 
-/// Bytes that unexpected messages of each of so many ranks may take unless something else is said:
-/// an eighth of the machine's memory for all of them, but enough for any rank to be useful.
+/// The default limit, in bytes, for the unexpected messages of each of this many ranks: together an
+/// eighth of the machine's memory, but at least enough for any rank to be useful.
 fn share_of_memory(ranks: u32) -> usize {
     const LEAST: usize = 4 << 20;
     (vrt_slot::machine_memory() / 8 / ranks.max(1) as usize).max(LEAST)
@@ -328,7 +328,8 @@ fn share_of_memory(ranks: u32) -> usize {
 
 /// Cores that this process could use when it first asked.
 ///
-/// Asked once: a PE, which inherits the answer, is bound to one core and would count only that.
+/// Determined once: a PE, which inherits the answer, is bound to one core and would count only that
+/// core.
 pub(crate) fn available_cores() -> usize {
     static CORES: OnceLock<usize> = OnceLock::new();
     *CORES.get_or_init(|| std::thread::available_parallelism().map_or(1, usize::from))
@@ -361,18 +362,50 @@ mod tests {
         assert_eq!(names.len(), OPTIONS.len());
     }
 
+    /// The table of `docs/options.md`: a row for each option.
+    fn documented() -> String {
+        let mut rows = String::from("| flag | variable | meaning | default |\n|---|---|---|---|\n");
+        for option in OPTIONS {
+            let (meaning, default) = match option.help.split_once(" [default: ") {
+                Some((meaning, default)) => (meaning, default.trim_end_matches(']')),
+                None => (option.help, ""),
+            };
+            let choices =
+                option.choices.iter().map(|choice| format!("`{}`: {}", choice.name, choice.help));
+            let choices = choices.collect::<Vec<_>>().join("; ");
+            let meaning = if choices.is_empty() {
+                meaning.to_owned()
+            } else {
+                format!("{meaning}. {choices}")
+            };
+            rows += &format!(
+                "| `{}` | `{}` | {meaning} | {default} |\n",
+                option.usage, option.variable
+            );
+        }
+        rows
+    }
+
     #[test]
-    fn the_readme_has_every_option_and_no_other() {
-        let readme = include_str!("../../../README.md");
-        let rows = readme.lines().filter(|line| line.starts_with("| `--"));
-        let rows: BTreeSet<(&str, &str)> = rows
-            .map(|row| {
-                let mut cells = row.split('`').skip(1).step_by(2);
-                (cells.next().unwrap_or_default(), cells.next().unwrap_or_default())
-            })
-            .collect();
-        let table = OPTIONS.iter().map(|option| (option.usage, option.variable));
-        assert_eq!(rows, table.collect(), "README's table, and the options");
+    fn the_page_of_options_has_all_of_them() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/options.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let (before, rest) = page.split_once("<!-- options").unwrap();
+        let (head, rest) = rest.split_once("-->\n").unwrap();
+        let (table, after) = rest.split_once("<!-- end of options -->").unwrap();
+        if std::env::var_os("VRT_WRITE_OPTIONS").is_some() {
+            let page = format!(
+                "{before}<!-- options{head}-->\n{}<!-- end of options -->{after}",
+                documented()
+            );
+            std::fs::write(path, page).unwrap();
+        } else {
+            assert_eq!(
+                table,
+                documented(),
+                "VRT_WRITE_OPTIONS=1 cargo test -p vrt-launch writes it"
+            );
+        }
     }
 
     #[test]
@@ -386,7 +419,7 @@ mod tests {
             .with_move(MoveBy::InPlace)
             .with_exchange(Protocol::NbxByNode)
             .with_watchdog(None)
-            .with_no_pin(true);
+            .with_no_bind(true);
         let said = [
             ("VRT_PES", "3"),
             ("VRT_STACK", "64K"),
@@ -395,7 +428,7 @@ mod tests {
             ("VRT_MOVE", "in-place"),
             ("VRT_EXCHANGE", "nbx-node"),
             ("VRT_WATCHDOG", "off"),
-            ("VRT_NO_PIN", "yes"),
+            ("VRT_NO_BIND", "yes"),
         ];
         assert_eq!(from_variables(&said).unwrap(), methods);
         assert_eq!(Config::default().with_pes(3).with_pes(0), Config::default());
@@ -420,10 +453,10 @@ mod tests {
 
     #[test]
     fn variables_that_are_set_override() {
-        let built = Config::default().with_ranks(5).with_lb_arg("a=1").with_no_pin(true);
-        let set = [("VRT_RANKS", "7"), ("VRT_LB_ARG", ""), ("VRT_NO_PIN", "off")];
+        let built = Config::default().with_ranks(5).with_lb_arg("a=1").with_no_bind(true);
+        let set = [("VRT_RANKS", "7"), ("VRT_LB_ARG", ""), ("VRT_NO_BIND", "off")];
         let config = overriding(built.clone(), &set).unwrap();
-        assert_eq!(config, built.with_ranks(7).with_no_pin(false));
+        assert_eq!(config, built.with_ranks(7).with_no_bind(false));
     }
 
     #[test]
@@ -431,7 +464,7 @@ mod tests {
         for (variable, text, words) in [
             ("VRT_RANKS", "0", "invalid value '0' for '--ranks <N>': a whole number from 1 up"),
             ("VRT_STACK", "8X", "invalid value '8X' for '--stack <SIZE>': a number of bytes"),
-            ("VRT_NO_PIN", "maybe", "invalid value 'maybe' for '--no-pin': true, yes, on or 1"),
+            ("VRT_NO_BIND", "maybe", "invalid value 'maybe' for '--no-bind': true, yes, on or 1"),
             ("VRT_MOVE", "by-foot", "invalid value 'by-foot' for '--move <HOW>'\n  [possible"),
             (
                 "VRT_MOVE",

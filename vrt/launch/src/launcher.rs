@@ -1,15 +1,16 @@
-//! Whether somebody else has started the PEs: an MPI launcher.
+//! Whether the PEs were started by an MPI launcher.
 
 use crate::config::{Config, ConfigError, Net};
 
-/// What launchers tell the processes that they start: those of Open MPI, MPICH and its relatives,
-/// and resource managers that speak PMI or PMIx.
+/// Variables that launchers set for the processes they start: those of Open MPI, MPICH and its
+/// relatives, and resource managers that speak PMI or PMIx.
 const SIGNS: [&str; 4] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMI_RANK", "PMIX_RANK"];
 
 /// Set by `vrtrun`.
 const STARTED: &str = "VRTRUN";
 
-/// Whether this process says what is to be said once: it is alone, or the first one of a launcher.
+/// Whether this process prints what must be printed only once: it is alone, or the first one of a
+/// launcher.
 pub fn is_first_process() -> bool {
     const NUMBERS: [&str; 3] = ["OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK"];
     let number = NUMBERS.iter().find_map(|name| std::env::var(name).ok());
@@ -19,7 +20,7 @@ pub fn is_first_process() -> bool {
 /// Whether this process is a PE that a launcher has started.
 ///
 /// # Errors
-/// It is, or is to be, and was built without MPI.
+/// It is, or is meant to be, and was built without MPI.
 pub(super) fn starts_pes(config: &Config) -> Result<bool, ConfigError> {
     let sign = SIGNS.into_iter().find(|sign| std::env::var_os(sign).is_some());
     let by_launcher = match config.net() {
@@ -51,8 +52,7 @@ pub(super) fn starts_pes(config: &Config) -> Result<bool, ConfigError> {
     Ok(by_launcher)
 }
 
-/// How somebody has asked for a job of several ranks whose program never became one: a variable and
-/// its value.
+/// The variable and value that request a job of several ranks, for a program that never became one.
 pub(super) fn asks_for_job() -> Option<(&'static str, String)> {
     const VARIABLES: [&str; 5] =
         [STARTED, "VRT_RANKS", "VRT_PES", "OMPI_COMM_WORLD_SIZE", "PMI_SIZE"];

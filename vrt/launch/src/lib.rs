@@ -1,4 +1,4 @@
-//! A program of virtual ranks becomes a job.
+//! Turns a program of virtual ranks into a job.
 //!
 //! [`launch`] makes the calling process the *supervisor*: it reserves the arena and the control
 //! memory, forks the PEs (`pe_process`) and answers for them (`supervisor`). [`run_local`] runs
@@ -6,14 +6,14 @@
 //!
 //! How a job ends:
 //!
-//! | what happens | exit status | said by |
+//! | event | exit status | reported by |
 //! |---|---|---|
 //! | all ranks return from `main` or call `exit(0)` | 0 | - |
 //! | a rank calls `exit(n)`, or its `main` fails | n | the rank |
-//! | the same after the C face's `MPI_Finalize`; all others run to their end | n of the first one | the rank |
-//! | a rank panics (also with a blocking call in a Drop then) | 101 | panic hook, with rank and PE |
-//! | stack overflow, fork, deadlock, no memory in the system | 70 | the PE or the supervisor |
-//! | a PE dies of signal s (134: abort, as Rust does when a heap is full) | 128 + s | the supervisor |
+//! | the same after `MPI_Finalize` in C; all other ranks run to completion | n of the first one | the rank |
+//! | a rank panics (also by a blocking call in a Drop during a panic) | 101 | panic hook, with rank and PE |
+//! | stack overflow, fork, deadlock, out of memory | 70 | the PE or the supervisor |
+//! | a PE is killed by signal s (134: abort, as Rust does when a heap is full) | 128 + s | the supervisor |
 //! | wrong configuration | 2 | the supervisor |
 //! | Ctrl-C, SIGTERM | 130, 143 | the supervisor |
 
@@ -54,64 +54,64 @@ use vrt_slot::{rank, report};
 /// The configuration is wrong.
 const STATUS_USAGE: u8 = 2;
 
-/// By this section `vrtrun` knows a program that becomes a job by itself.
+/// The section by which `vrtrun` recognises a program that becomes a job by itself.
 #[used]
 #[unsafe(link_section = ".note.vrt")]
 static MARK: [u8; 4] = *b"vrt\0";
 
-/// Why a job did not begin.
+/// Why a job did not start.
 #[derive(Debug, thiserror::Error)]
 pub enum LaunchError {
-    /// The configuration cannot be.
+    /// The configuration is invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// There is no room for the ranks.
     #[error(transparent)]
     Arena(#[from] ArenaError),
-    /// PEs are copies of this process, which has to be single-threaded for that.
+    /// PEs are forked from this process, which must be single-threaded for that.
     #[error(
         "this process has {0} threads: launch the job before any thread is started \
          (#[vrt::main] does)"
     )]
     Threads(usize),
-    /// Ranks cannot have thread-locals of their own.
+    /// Ranks cannot have their own thread-locals.
     #[error("--private-thread-locals: {0}")]
     ThreadLocals(#[from] vrt_slot::own_thread_locals::LoadError),
-    /// A PE of a job begins no other.
+    /// A PE of a job cannot start another one.
     #[error(
         "this process is a PE of a job already: a job is launched, and local ranks are run, outside of \
          ranks and by a process that is no PE"
     )]
     Nested,
-    /// A program that is to be a job does not become one.
+    /// A program that was started as a job does not become one.
     #[error(
         "this program was started to be many ranks ({0}={1}), but its main is that of a single \
          process: write #[vrt::main] above it"
     )]
     NotAJob(&'static str, String),
-    /// The PEs that a launcher has started cannot be a job.
+    /// The PEs that a launcher has started cannot form a job.
     #[cfg(feature = "mpi")]
     #[error("{0}")]
     Disagreement(String),
-    /// What the job does cannot be recorded.
+    /// The trace cannot be written.
     #[error(transparent)]
     Trace(#[from] vrt_trace::WriteError),
-    /// The page that shows the job cannot be where it was to be.
+    /// The page that shows the job cannot be served at its address.
     #[error(
         "--monitor {address}: {source}; --monitor 0 takes any port that is free, and says which"
     )]
     Monitor {
-        /// Where it was to be.
+        /// The requested address.
         address: std::net::SocketAddr,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// The system refused something.
+    /// A system call failed.
     #[error("cannot {what}: {source}")]
     System {
-        /// What was tried.
+        /// What was attempted.
         what: &'static str,
-        /// What the system said.
+        /// The system's error.
         source: std::io::Error,
     },
 }
@@ -122,11 +122,11 @@ impl LaunchError {
     }
 }
 
-/// Runs `program` as the program of every rank of a job, and returns the job's exit status. What the
-/// program returns is its rank's status.
+/// Runs `program` on every rank of a job, and returns the job's exit status. The return value of `program` is its
+/// rank's status.
 ///
-/// Must be called before any thread is started. It returns in the calling process when the job
-/// has ended; errors have been printed then.
+/// Must be called before any thread is started. It returns in the calling process when the job has ended; errors have
+/// been printed by then.
 pub fn launch(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> ExitCode {
     if let Some(list) = config.asked_list() {
         return print_list(&list);
@@ -154,10 +154,10 @@ pub fn launch(config: Config, program: impl Fn() -> i32 + Sync + 'static) -> Exi
     }
 }
 
-/// Makes the calling thread the only rank of a world of its own; false if it belongs to a job.
+/// Makes the calling thread the only rank of its own world; false if it belongs to a job.
 ///
 /// # Panics
-/// When the system has no memory for that.
+/// If the system has no memory for that.
 pub fn begin_world_of_one() -> bool {
     if crash::job().is_some() || is_local() {
         return false;
@@ -172,7 +172,7 @@ pub fn begin_world_of_one() -> bool {
     }
 }
 
-/// Prints a list that the user has asked for; the status for that.
+/// Prints a list that the user requested; returns the exit status.
 pub fn print_list(text: &str) -> ExitCode {
     match std::io::stdout().lock().write_all(text.as_bytes()) {
         Ok(()) => ExitCode::SUCCESS,
@@ -180,14 +180,14 @@ pub fn print_list(text: &str) -> ExitCode {
     }
 }
 
-/// Prints why a job could not begin; the status for that.
+/// Prints why a job could not start; returns the exit status.
 pub fn report_usage_error(error: &dyn std::error::Error) -> ExitCode {
     report::write_out(format!("vrt: {error}\n").as_bytes());
     ExitCode::from(STATUS_USAGE)
 }
 
-/// Ends the whole job with a status: how it is done that [`report`] is asked for. In a local run this
-/// panics, in a world of one it ends the process.
+/// Ends the whole job with a status; [`report`] asks how. In a local run this panics, in a world of one it ends the
+/// process.
 fn end_job(status: i32) -> ! {
     if vrt_slot::thread::is_rank() {
         std::process::exit(status);

@@ -31,17 +31,17 @@ pub(super) fn is_local() -> bool {
     LOCAL.get()
 }
 
-/// Runs `program` on `ranks` virtual ranks, all on one PE in the calling thread, and returns when
-/// all have ended. Several threads may do so at the same time.
+/// Runs `program` on `ranks` virtual ranks, all on one PE in the calling thread, and returns when all have ended.
+/// Several threads may do this at the same time.
 ///
-/// When it panics, ranks that have not ended are abandoned where they wait: no destructors run, and
-/// detached threads that they have started go on. If such a rank waits in a `std::thread::scope`, or has
-/// other threads to join, these may use what it has borrowed: then the process ends.
+/// When it panics, ranks that have not ended are abandoned where they wait: no destructors run, and detached threads
+/// that they started continue. If such a rank waits in a `std::thread::scope`, or has other threads to join, these
+/// threads may use what they borrowed from it: then the process ends.
 ///
 /// # Panics
-/// With a rank's panic, when a rank calls `exit` with a status other than 0, when all ranks wait
-/// for each other (the message says for what), and when the ranks cannot be created: in a PE of a
-/// job, inside another local run, and where there is no memory for so many.
+/// With a rank's panic; if a rank calls `exit` with a status other than 0; if all ranks wait for each other (the
+/// message says for what); and if the ranks cannot be created: in a PE of a job, inside another local run, or if there
+/// is not enough memory.
 pub fn run_local(ranks: u32, program: &(dyn Fn() + Sync)) {
     let program = || {
         program();
@@ -61,7 +61,7 @@ pub fn run_local(ranks: u32, program: &(dyn Fn() + Sync)) {
 /// Makes the calling thread the only rank of a world, until it ends.
 ///
 /// # Errors
-/// The thread runs ranks already, or belongs to a PE of a job; or there is no memory.
+/// The thread already runs ranks, or belongs to a PE of a job; or there is not enough memory.
 pub(crate) fn begin_world_of_one() -> Result<(), LaunchError> {
     let stack =
         thread::stack().map_err(|source| LaunchError::System { what: "map a stack", source })?;
@@ -73,11 +73,11 @@ pub(crate) fn begin_world_of_one() -> Result<(), LaunchError> {
     })
 }
 
-/// Why the ranks of a thread have none of their own.
+/// Why the ranks of a thread have no thread-locals of their own.
 const SHARE_THREAD: &str = "--private-thread-locals (VRT_PRIVATE_THREAD_LOCALS): local ranks share the \
     thread-locals of their thread; ranks of a job may have their own";
 
-/// Runs ranks on a PE in this thread; `prepared` gets the slot of the first one.
+/// Runs ranks on a PE in this thread; `prepared` receives the slot of the first one.
 fn run(
     ranks: u32,
     program: Program,

@@ -1,4 +1,4 @@
-//! The slots of local runs, which come and go in one process.
+//! The slots of local runs, which are created and released within one process.
 //!
 //! ```text
 //!            take              finish, and nothing left in it
@@ -9,12 +9,11 @@
 //!   `---------- abandoned      (`reclaim`: nothing in the process refers to it any more)
 //! ```
 //!
-//! What lies in an abandoned slot may still be used: a static or a result of the run may own it. So it
-//! is used again only when no word of the process's memory is an address in its stack or heap. That
-//! is looked for when there are many such slots, or no others, and while no local run goes on.
+//! The contents of an abandoned slot may still be used: a static or a result of the run may own some of them. So the
+//! slot is reused only when no word of the process's memory is an address in its stack or heap. This is checked when
+//! there are many such slots, or no others, and while no local run is active.
 //!
-//! The arena of local runs is replaced by a larger one, or by a job's, only while no slot is in use or
-//! abandoned.
+//! The arena of local runs is replaced by a larger one, or by a job's, only while no slot is in use or abandoned.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -23,7 +22,7 @@ use vrt_slot::{Arena, ArenaError, SlotId, SlotSizes, hooks};
 
 /// The least number of slots of an arena for local runs.
 const SLOTS: usize = 4096;
-/// So many slots are abandoned before it is worth the time to look which are referred to.
+/// The number of abandoned slots from which on it is worth searching for references to them.
 const MANY: usize = 512;
 
 #[derive(Debug)]
@@ -32,7 +31,7 @@ struct Slots {
     next: u32,
     free: Vec<SlotId>,
     abandoned: Vec<SlotId>,
-    /// Abandoned slots at which to look again.
+    /// The number of abandoned slots at which to search again.
     look_at: usize,
 }
 
@@ -85,7 +84,7 @@ impl Slots {
         }
     }
 
-    /// Makes abandoned slots free to which nothing refers any more.
+    /// Frees abandoned slots that nothing refers to any more.
     fn reclaim(&mut self) {
         let Some(arena) = Arena::current() else { return };
         if self.abandoned.is_empty() || self.in_use() > self.abandoned.len() {
@@ -120,7 +119,7 @@ impl LocalSlots {
     /// Takes `n` slots.
     ///
     /// # Errors
-    /// There is no arena for so many, beside those in use.
+    /// No arena has room for them beside the slots in use.
     pub(super) fn take(n: usize, sizes: &SlotSizes) -> Result<LocalSlots, ArenaError> {
         let mut slots = lock();
         let arena = slots.take(n, sizes)?;

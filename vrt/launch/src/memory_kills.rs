@@ -1,9 +1,9 @@
-//! Whether the kernel has killed for want of memory: a PE that is killed by SIGKILL may have met its
-//! out-of-memory killer, which says so nowhere but in a count.
+//! Whether the out-of-memory killer was active: a PE killed by SIGKILL may be its victim, which the kernel reports only
+//! as a counter.
 
 use std::path::{Path, PathBuf};
 
-/// A count of such kills, and what it was when the job began.
+/// A counter of such kills, and its value when the job began.
 #[derive(Debug)]
 pub(super) struct MemoryKills {
     file: PathBuf,
@@ -11,8 +11,8 @@ pub(super) struct MemoryKills {
 }
 
 impl MemoryKills {
-    /// The count that concerns this process: its control group's, or else the whole system's.
-    /// `None` where the system has neither.
+    /// The counter that concerns this process: its control group's, or else the whole system's.
+    /// `None` if the system has neither.
     pub(super) fn watch() -> Option<MemoryKills> {
         let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
         MemoryKills::watch_first_of(group_files(&groups).chain([PathBuf::from("/proc/vmstat")]))
@@ -22,13 +22,13 @@ impl MemoryKills {
         files.into_iter().find_map(|file| Some(MemoryKills { before: count(&file)?, file }))
     }
 
-    /// Whether the kernel has killed for want of memory since.
+    /// Whether the out-of-memory killer has been active since.
     pub(super) fn have_risen(&self) -> bool {
         count(&self.file).is_some_and(|now| now > self.before)
     }
 }
 
-/// The files of a process's control groups that may have the count, by its `/proc/self/cgroup`.
+/// The files of a process's control groups that may have the counter, from its `/proc/self/cgroup`.
 fn group_files(groups: &str) -> impl Iterator<Item = PathBuf> {
     groups.lines().filter_map(|line| {
         let mut parts = line.splitn(3, ':');

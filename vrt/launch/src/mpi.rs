@@ -11,13 +11,13 @@
 //! all have ended: MPI_Finalize, status of the job      otherwise: MPI_Abort(status): the launcher ends the rest
 //! ```
 //!
-//! The launcher supervises: it reports a process that dies, ends the others, and returns a status
-//! (Open MPI's and MPICH's `mpirun`: that of a process that failed). What `vrt` adds: a PE dies with
-//! the process that the launcher started it from; a PE that ends the job (a panic, `exit(n)`, a
-//! deadlock) says so as in any job, and has the launcher return its status. After a stack overflow
-//! nothing but `_exit` is safe: then the launcher may report the status of a PE that it has killed.
+//! The launcher supervises: it reports a process that dies, ends the others, and returns a status (Open MPI's and
+//! MPICH's `mpirun`: that of a process that failed). `vrt` adds two things. A PE dies with the launcher process that
+//! started it. A PE that ends the job (a panic, `exit(n)`, a deadlock) reports so as in any job, and makes the launcher
+//! return its status. After a stack overflow only `_exit` is safe: then the launcher may report the status of a PE that
+//! it has killed.
 //!
-//! What calls MPI is the crate `vrt-net-mpi`.
+//! MPI itself is called by the crate `vrt-net-mpi`.
 
 use std::ffi::c_int;
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
@@ -43,7 +43,7 @@ use crate::trace::Trace;
 use crate::watchdog::Watchdog;
 use crate::{LaunchError, crash};
 
-/// Runs this process as a PE of a job. Returns only what keeps the job from beginning.
+/// Runs this process as a PE of a job. Returns only if the job cannot begin.
 pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> {
     agree::fix_addresses();
     // MPI libraries leave signals alone that somebody handles already.
@@ -79,7 +79,7 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     leave(STATUS_RUNTIME)
 }
 
-/// Runs the ranks of this PE; returns when the whole job has ended well, or in a deadlock.
+/// Runs the ranks of this PE; returns when the whole job has finished, or in a deadlock.
 fn live(pe: Box<Pe>, config: &Config, world: &MpiWorld) -> Outcome {
     let _entered = pe.enter();
     vrt_slot::outside::begin(world.id);
@@ -136,7 +136,7 @@ struct Node {
 }
 
 impl MpiWorld {
-    /// Sees whether these can be a job, and whether ranks may move with their memory in it.
+    /// Checks whether these PEs can form a job, and whether ranks may move with their memory in it.
     fn compare(&self, config: &Config, here: Fingerprint) -> (Config, bool) {
         let words = self.processes.all_gather(&here.words());
         let all: Vec<Fingerprint> =
@@ -159,7 +159,8 @@ impl MpiWorld {
         (config, false)
     }
 
-    /// Makes nodes of PEs: as asked, or of all PEs of a machine if there are as many on each.
+    /// Groups PEs into nodes: as requested, or all PEs of a machine if every machine has the same
+    /// number.
     fn node_of_this(&self, config: &Config) -> Result<Node, LaunchError> {
         let counts =
             self.processes.machines().chunk_by(|a, b| a == b).map(|machine| machine.len() as u32);
@@ -179,7 +180,8 @@ impl MpiWorld {
         Ok(Node { size, number: (self.id / size) as usize, first: self.id / size * size })
     }
 
-    /// Makes this process a PE: memory in common with its node, its way to others.
+    /// Makes this process a PE: sets up the memory it shares with its node, and its connections to
+    /// others.
     fn build(
         &self,
         config: &Config,
@@ -305,13 +307,13 @@ impl MpiWorld {
         unsafe { agree::set_canary(canary) };
     }
 
-    /// A PE whose launcher is gone has no job.
+    /// A PE ends with its launcher.
     fn die_with_parent(&self) {
         // SAFETY: a plain system call.
         unsafe { libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL) };
     }
 
-    /// Whether the PEs of this machine have fewer cores than they are.
+    /// Whether this machine has fewer cores than PEs.
     fn machine_is_oversubscribed(&self) -> bool {
         const WORDS: usize = libc::CPU_SETSIZE as usize / 64;
         // SAFETY: zeros are a valid set, which the call fills in.

@@ -1,4 +1,4 @@
-//! What works on each PE of a job beside its core.
+//! The extensions that work on each PE of a job, beside its core.
 
 use crate::config::{Config, ConfigError};
 use crate::trace::Trace;
@@ -10,7 +10,7 @@ use vrt_core::net::shared::Shared;
 use vrt_core::pe::{Extensions, Observer};
 use vrt_core::rma::Windows;
 
-/// How the extensions of a job's PEs are set.
+/// How the extensions of a job's PEs are configured.
 pub(super) struct Parts {
     pub(super) balancing: Option<Balancing>,
     by_state: bool,
@@ -19,19 +19,19 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// Of a job that is configured so.
+    /// Of a job with this configuration.
     pub(super) fn of(config: &Config, trace: Option<Trace>) -> Result<Parts, ConfigError> {
         let (balancing, by_state) = (config.balancing()?, config.moves_by_state());
         Ok(Parts { balancing, by_state, exchanges: config.exchanges()?, trace })
     }
 
-    /// Of a PE that is alone: there is nowhere to move to.
+    /// Of a PE that is alone: its rank cannot move anywhere.
     pub(super) fn alone(config: &Config) -> Result<Parts, ConfigError> {
         let exchanges = config.exchanges()?;
         Ok(Parts { balancing: None, by_state: false, exchanges, trace: None })
     }
 
-    /// Who is told what happens on a PE of this process, if that was asked for.
+    /// The observer of a PE of this process, if one was requested.
     pub(super) fn observer(&self, id: u32, shared: &Shared) -> Option<Box<dyn Observer>> {
         self.trace.as_ref()?.observer(id, shared)
     }

@@ -25,10 +25,10 @@ use vrt_slot::{self, Arena, SlotId, foreign, hooks, outside};
 /// Rows of the deadlock table that one PE contributes.
 const ROWS: usize = 100;
 
-/// Where this PE writes what the supervisor is to print.
+/// Where this PE writes what the supervisor prints.
 static REPORT: AtomicI32 = AtomicI32::new(-1);
 
-/// What a PE process is born with.
+/// What a PE process starts with.
 pub(super) struct PeInit<'a> {
     pub(super) id: u32,
     pub(super) config: &'a Config,
@@ -41,7 +41,7 @@ pub(super) struct PeInit<'a> {
     pub(super) program: Program,
     pub(super) supervisor: libc::pid_t,
     pub(super) parts: &'a Parts,
-    /// By what descriptors of ranks move, if they do.
+    /// How descriptors move with ranks, if they do.
     pub(super) carried: Option<Prepared>,
 }
 
@@ -98,7 +98,7 @@ pub(super) fn end_after_panic(rank: u32) -> ! {
     report::end_job(STATUS_PANIC)
 }
 
-/// What a PE has to tell when all is done.
+/// Prints a PE's final reports.
 pub(super) fn tell_what_was_done(config: &Config) {
     let statistics = config.prints_statistics();
     pe::while_stopped(|pe| {
@@ -114,7 +114,7 @@ pub(super) fn tell_what_was_done(config: &Config) {
     });
 }
 
-/// What a PE has to tell when the job was ended before all its ranks had.
+/// Prints a PE's reports when the job was ended before all its ranks had finished.
 pub(super) fn tell_of_ended_job(config: &Config) {
     pe::while_stopped(|pe| {
         if let Some(balancer) = pe.engine.find::<Balancer>() {
@@ -134,7 +134,7 @@ pub(super) fn end_job(status: i32) -> ! {
     leave(status)
 }
 
-/// Ends this process, and says what it still had to say.
+/// Ends this process after writing what is still buffered.
 pub(super) fn leave(status: i32) -> ! {
     flush();
     #[cfg(feature = "mpi")]
@@ -152,7 +152,7 @@ pub(super) fn leave_well(status: i32) -> ! {
     }
 }
 
-/// Writes out what this process has not written yet.
+/// Writes out buffered output of this process.
 pub(super) fn flush() {
     // SAFETY: the process's heap.
     unsafe { hooks::use_heap(std::ptr::null_mut()) };
@@ -161,7 +161,7 @@ pub(super) fn flush() {
     let _ = std::io::stderr().flush();
 }
 
-/// What the ranks of this PE wait for, in lines.
+/// What the ranks of this PE wait for, one per line.
 pub(super) fn waits() -> String {
     table_of(&pe::waits())
 }
@@ -174,7 +174,7 @@ fn table_of(rows: &[String]) -> String {
     text
 }
 
-/// Ends the job because no rank of it can go on any more: the running one blocks this PE's thread at a word.
+/// Ends the job because none of its ranks can continue: the running one blocks this PE's thread at a word.
 pub(super) fn end_in_deadlock(word: usize) -> ! {
     let rows = pe::blocked_for_ever(word, || {
         if let Some(job) = crash::job() {
@@ -218,7 +218,7 @@ fn prepare_process(init: &PeInit<'_>) {
     prepare_for_ranks(&init.shared, init.id, init.config);
 }
 
-/// Prepares what any process needs in which ranks run.
+/// Prepares what every process that runs ranks needs.
 pub(super) fn prepare_for_ranks(shared: &Shared, pe: u32, config: &Config) {
     vrt_shm::register();
     vrt_slot::external::begin();
@@ -237,7 +237,7 @@ pub(super) fn prepare_for_ranks(shared: &Shared, pe: u32, config: &Config) {
 
 extern "C" fn on_interrupt(_: i32) {}
 
-/// What the standard library allocates once and keeps must not be born in a rank's heap.
+/// Allocates what the standard library allocates once and keeps, so that it is not in a rank's heap.
 pub(super) fn touch_process_wide_state() {
     let _ = std::io::stdout().flush();
     let _ = std::io::stdout().lock();
@@ -252,7 +252,7 @@ pub(super) fn touch_process_wide_state() {
     print!("");
 }
 
-/// Says which rank panics, and keeps what printing a backtrace loads out of the rank's heap.
+/// Prints which rank panics, and keeps what printing a backtrace loads out of the rank's heap.
 fn set_panic_hook() {
     let previous = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {

@@ -1,10 +1,9 @@
-//! Which slots of local runs that are over something in the process still refers to.
+//! Which slots of finished local runs are still referred to by something in the process.
 //!
-//! A conservative search: every aligned word of the memory that this process can write (statics,
-//! heaps, stacks of all threads, thread-locals), and of slots found that way, that is an address in
-//! the stack or heap of a slot counts as a reference. Memory is read through the kernel, because
-//! other threads may unmap some meanwhile. An address that another thread has nowhere but in a register
-//! at that moment is not seen; nor is one that a program keeps in disguise.
+//! A conservative search: every aligned word of the memory that this process can write (statics, heaps, stacks of all
+//! threads, thread-locals), and of slots found that way, that is an address in the stack or heap of a slot counts as a
+//! reference. Memory is read through the kernel, because other threads may unmap parts of it meanwhile. The search
+//! misses an address that is only in a register of another thread, and one that a program keeps in encoded form.
 
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
@@ -15,7 +14,7 @@ use vrt_slot::{Arena, SlotId};
 const WORD: usize = size_of::<usize>();
 /// Bytes read at a time.
 const PIECE: usize = 256 << 10;
-/// With more writable memory than this the search would take too long: then all are kept.
+/// With more writable memory than this the search would take too long: then all slots are kept.
 const MOST: usize = 16 << 30;
 
 /// Those of `slots` that something in the process refers to. No other slot is in use.
@@ -88,8 +87,8 @@ impl Search<'_> {
     }
 }
 
-/// What a slot's suspended rank has on its stack, and what its heap uses. Not the header, to which only
-/// the runtime refers; and nothing that was never written, which would get pages by being read.
+/// The used parts of a slot's stack (of its suspended rank) and heap. Without the header, to which only the runtime
+/// refers, and without memory that was never written, for which reading would allocate pages.
 fn parts_of(arena: &Arena, slot: SlotId) -> [Range<usize>; 3] {
     let header = arena.header(slot);
     // SAFETY: headers are mapped; the slot was prepared, or is zeroed, and nobody runs in it.
@@ -99,7 +98,7 @@ fn parts_of(arena: &Arena, slot: SlotId) -> [Range<usize>; 3] {
 }
 
 /// The memory that this process can write, without the arena and the unused part of this thread's
-/// stack; `None` when there is too much of it.
+/// stack; `None` if there is too much.
 fn writable_memory(arena: &Arena) -> Option<Vec<Range<usize>>> {
     let text = std::fs::read_to_string("/proc/self/maps").ok()?;
     let here = &raw const text as usize;
@@ -128,7 +127,7 @@ fn parse(line: &str) -> Option<(Range<usize>, bool)> {
     Some((address(start)?..address(end)?, words.next()?.starts_with("rw")))
 }
 
-/// Whether the kernel lets this process read memory that way.
+/// Whether the kernel lets this process read memory this way.
 fn can_read() -> bool {
     let (here, mut copy) = ([!0usize], [0]);
     read(here.as_ptr() as usize, &mut copy) == WORD && copy == here

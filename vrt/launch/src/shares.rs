@@ -1,9 +1,9 @@
-//! A thread of each PE that looks now and then whether a rank's code or the runtime's runs on the PE's own thread
-//! (`vrt_core::pe`, `shares`): with `--statistics` or `--monitor` from the beginning, else from when somebody asks
-//! for the first time what the PE does (`vrtrun top`). Until then it sleeps.
+//! A thread of each PE that samples whether the PE's thread runs a rank's code or the runtime's (`vrt_core::pe`,
+//! `shares`): from the beginning with `--statistics` or `--monitor`, otherwise from the first time that somebody asks
+//! what the PE does (`vrtrun top`). Until then it sleeps.
 //!
-//! It is bound to the core of its PE as that is, so it looks where the PE's thread was interrupted. A look takes
-//! some microseconds, mostly of the system, every [`PERIOD`]: 0.2% of the time.
+//! It is bound to the same core as the PE's thread, so a sample sees where that thread was interrupted. A sample takes
+//! a few microseconds, mostly in the system, every [`PERIOD`]: 0.2% of the time.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -16,22 +16,22 @@ use vrt_core::pe::{Pe, count_look, when_asked};
 use vrt_slot::foreign;
 use vrt_slot::hooks::Watched;
 
-/// Time between two looks, in the mean: what happens as regularly is not met at the same point each time.
+/// Mean time between two samples. It varies, so that a periodic activity is not sampled at the same point each time.
 const PERIOD: Duration = Duration::from_millis(2);
 
-/// Who is looked at, while there is a PE.
+/// The PE that is sampled, while it exists.
 static WATCHED: Mutex<Option<(Watched, &'static AtomicBool)>> = Mutex::new(None);
 
-/// Whether somebody wants to know what comes of it; the thread, if there is one.
+/// Whether samples are wanted; the thread, if there is one.
 static IS_WANTED: AtomicBool = AtomicBool::new(false);
 static LOOKER: Mutex<Option<Thread>> = Mutex::new(None);
 
-/// While it lives, the calling thread's PE is looked at.
+/// While it lives, the calling thread's PE is sampled.
 pub(super) struct Shares(());
 
 impl Shares {
-    /// Looks at the PE of the calling thread as soon as somebody wants to know. `None`: nobody does, since no thread
-    /// can be made.
+    /// Samples the PE of the calling thread as soon as samples are wanted. `None`: no thread can be created, so nothing
+    /// is sampled.
     pub(super) fn start(config: &Config, pe: &Pe) -> Option<Shares> {
         // SAFETY: the word stays where it is until `Shares` is dropped, which comes before the PE is.
         let idles = unsafe { &*std::ptr::from_ref(&pe.engine.idles) };
@@ -45,7 +45,7 @@ impl Shares {
     }
 }
 
-/// Somebody wants to know, from now on.
+/// Samples are wanted from now on.
 fn want() {
     if !IS_WANTED.swap(true, Ordering::Relaxed)
         && let Some(thread) = &*looker()

@@ -1,11 +1,11 @@
-//! The parent of a node's PEs: starts them, answers for them, runs no rank.
+//! The parent of a node's PEs: it starts them and answers for them, and runs no rank.
 //!
-//! It keeps the pristine image of the program: it never runs user code after the forks. It waits
-//! in `sigwaitinfo` for its children and for the user's signals. When it dies, however, the PEs
-//! die with it (PR_SET_PDEATHSIG); the arena has no name and goes with the last of them.
+//! It keeps the pristine image of the program, as it never runs user code after the forks. It waits in `sigwaitinfo`
+//! for its children and for the user's signals. When the supervisor dies, the PEs die with it (PR_SET_PDEATHSIG); the
+//! arena has no name and is freed with the last of them.
 //!
-//! Somebody may look at the job meanwhile: SIGUSR1 has it print who waits for what (`waits`); SIGIO is that
-//! somebody wants to see more, which another process shows (`monitor`).
+//! A user can inspect the job meanwhile: on SIGUSR1 the supervisor prints what each rank waits for (`waits`); SIGIO
+//! means that a client wants to see more, which another process serves (`monitor`).
 
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
@@ -68,8 +68,8 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     Ok(status)
 }
 
-/// Lets ranks have thread-locals of their own if that was said, before an arena is reserved. (Where ranks run
-/// images of a program, they have.)
+/// Gives ranks their own thread-locals if that was requested, before an arena is reserved. (Ranks that run images of a
+/// program have them anyway.)
 pub(crate) fn install_thread_locals(config: &Config) -> Result<(), LaunchError> {
     match config.has_private_thread_locals() && vrt_slot::image::plan().is_none() {
         true => Ok(vrt_slot::own_thread_locals::install()?),
@@ -77,13 +77,13 @@ pub(crate) fn install_thread_locals(config: &Config) -> Result<(), LaunchError> 
     }
 }
 
-/// Maps the program that ranks run images of, if they do.
+/// Maps the program whose images the ranks run, if they do.
 pub(crate) fn map_images(arena: &Arena, config: &Config) -> Result<(), LaunchError> {
     vrt_slot::image::map(arena, config.ranks() as usize, config.pes() as usize)
         .map_err(|source| LaunchError::System { what: "map the program for each rank", source })
 }
 
-/// Gives the arena of a job back when its PEs have ended.
+/// Releases the arena of a job when its PEs have ended.
 struct Release;
 
 impl Drop for Release {
@@ -108,14 +108,14 @@ struct Job<'a> {
     report: OwnedFd,
     memory_kills: Option<MemoryKills>,
     monitor: Monitor,
-    /// That of the job, as soon as it is known that this ends.
+    /// The job's exit status, as soon as it is known that the job ends.
     status: Option<i32>,
-    /// Somebody wants to know what ranks wait for.
+    /// A table of what ranks wait for has been requested.
     asked: bool,
 }
 
 impl<'a> Job<'a> {
-    /// A job whose PEs are still to be forked.
+    /// A job whose PEs have not been forked yet.
     fn new(
         config: &'a Config,
         shared: Shared,
@@ -127,7 +127,7 @@ impl<'a> Job<'a> {
         Job { config, shared, pids, report, memory_kills, monitor, status, asked }
     }
 
-    /// A signal has come.
+    /// A signal has arrived.
     fn hear(&mut self, signal: i32) {
         match signal {
             libc::SIGCHLD => self.reap(),
@@ -182,7 +182,7 @@ impl<'a> Job<'a> {
         (status & 0xff) as u8
     }
 
-    /// Forks the PEs, or as many as there are when the job ends.
+    /// Forks the PEs; fewer if the job ends meanwhile.
     fn fork_all(
         &mut self,
         program: Program,
@@ -246,8 +246,7 @@ impl<'a> Job<'a> {
         Ok(())
     }
 
-    /// Collects the PEs that have ended and decides what that means for the job. Other children are
-    /// the caller's.
+    /// Collects the PEs that have ended and decides what that means for the job. Other children belong to the caller.
     fn reap(&mut self) {
         for (pid, pe) in std::mem::take(&mut self.pids) {
             let mut raw = 0;
@@ -271,7 +270,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// A PE has ended without saying so before.
+    /// A PE has ended without announcing it.
     fn unannounced_end(&self, pid: libc::pid_t, pe: u32, raw: i32) -> Option<i32> {
         let ranks = first_ranks(pe, self.config.pes(), self.config.ranks());
         let ranks = match ranks.len() {
@@ -307,7 +306,7 @@ impl<'a> Job<'a> {
         Some(if code == 0 { STATUS_RUNTIME } else { code })
     }
 
-    /// Kills the PEs that are left, but for one process.
+    /// Kills the remaining PEs, except one process.
     fn kill(&self, but: Option<u32>) {
         for (pid, _) in self.pids.iter().filter(|(pid, _)| Some(*pid as u32) != but) {
             // SAFETY: our children, not reaped yet.
@@ -315,7 +314,7 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// Kills all PEs, and waits until they are gone.
+    /// Kills all PEs, and waits until they have ended.
     fn abandon(&mut self) {
         self.kill(None);
         for (pid, _) in std::mem::take(&mut self.pids) {
@@ -340,7 +339,7 @@ impl<'a> Job<'a> {
     }
 }
 
-/// Prints what all ranks wait for, a line each, by rank.
+/// Prints what each rank waits for, one rank per line, in rank order.
 pub(super) fn print_deadlock_table(text: &str) {
     let mut rows: Vec<&str> = text.lines().collect();
     rows.sort_by_key(|row| row.split_whitespace().find_map(|word| word.parse::<u32>().ok()));
@@ -363,10 +362,10 @@ fn cores_to_pin(pes: usize) -> Option<Vec<usize>> {
     (cores.len() >= pes).then_some(cores)
 }
 
-/// Besides those that the job has for each PE.
+/// In addition to those that the job has for each PE.
 const OTHER_DESCRIPTORS: u64 = 256;
 
-/// Raises the limit of open files to what so many PEs need, as far as that is allowed.
+/// Raises the limit of open files to what this many PEs need, as far as the system allows.
 fn allow_descriptors(pes: u64) {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: plain system calls with a limit of this function's own.
@@ -380,7 +379,7 @@ fn allow_descriptors(pes: u64) {
     }
 }
 
-/// A pipe, of which neither end makes anybody wait.
+/// A pipe whose two ends are non-blocking.
 pub(super) fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
     let mut fds = [0; 2];
     // SAFETY: the call fills both; they are ours.
@@ -393,11 +392,11 @@ pub(super) fn pipe() -> Result<(OwnedFd, OwnedFd), LaunchError> {
     }
 }
 
-/// Signals of those who look at the job. They would end a process that does not expect them.
+/// The signals that request a look at the job. They would end a process that does not expect them.
 const LOOKS: [i32; 2] = [libc::SIGUSR1, libc::SIGIO];
 
-/// The signals that the supervisor waits for; blocked while this lives. What the caller has said of
-/// SIGCHLD (if it ignored that, the kernel would not keep how PEs ended) is in force again afterwards.
+/// The signals that the supervisor waits for; blocked while this lives. The caller's disposition of SIGCHLD (if it were
+/// ignored, the kernel would not keep how PEs ended) is restored afterwards.
 struct Signals {
     set: libc::sigset_t,
     before: libc::sigset_t,
@@ -424,7 +423,7 @@ impl Signals {
         }
     }
 
-    /// The next signal, or `None` after the time.
+    /// The next signal, or `None` after the timeout.
     fn wait(&self, timeout: Option<Duration>) -> Option<i32> {
         // SAFETY: a valid set; a null time means to wait without limit.
         let signal = unsafe {

@@ -1,11 +1,11 @@
-//! Threads that a PE has beside its own: they take no signals, for these are the PE's thread's.
+//! Additional threads of a PE. They block all signals, which are meant for the PE's own thread.
 
 use std::mem::MaybeUninit;
 use std::thread::Thread;
 
 use vrt_slot::external::counted;
 
-/// Starts a thread, before the PE begins. `None`: none can be made.
+/// Starts a thread, before the PE begins. `None`: no thread can be created.
 pub(super) fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Option<Thread> {
     let thread = std::thread::Builder::new().name(name.to_owned()).stack_size(128 << 10);
     let thread = without_signals(|| thread.spawn(run)).ok()?.thread().clone();
@@ -13,7 +13,7 @@ pub(super) fn start(name: &str, run: impl FnOnce() + Send + 'static) -> Option<T
     Some(thread)
 }
 
-/// Runs `f` with all signals blocked, as a thread that it starts has them then.
+/// Runs `f` with all signals blocked, which a thread that it starts inherits.
 pub(super) fn without_signals<R>(f: impl FnOnce() -> R) -> R {
     let (mut all, mut before) = (MaybeUninit::uninit(), MaybeUninit::uninit());
     // SAFETY: the first call writes the set that the second reads.

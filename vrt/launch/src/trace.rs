@@ -1,4 +1,4 @@
-//! The events of a PE go to a file: `--trace`.
+//! Writes the events of a PE to a file: `--trace`.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
@@ -11,20 +11,20 @@ use vrt_slot::external::counted;
 use vrt_slot::{foreign, report};
 use vrt_trace::{Job, TraceFile, WriteError, Writer};
 
-/// The file of a job's trace, as far as this process writes to it.
+/// The file of a job's trace, for the part that this process writes.
 pub(super) struct Trace {
     file: TraceFile,
     job: Job,
-    /// The PEs are children of a supervisor of ours.
+    /// The PEs are children of our supervisor.
     is_local: bool,
 }
 
-/// Who writes what this process's PE records, until it is over.
+/// The writer of what this process's PE records, until it has finished.
 static WRITER: Mutex<Option<Writer>> = Mutex::new(None);
 
 impl Trace {
-    /// Makes the file, if one was asked for. PEs that a launcher has started have one each, whose
-    /// numbers follow its name: they may be on machines that have no file in common.
+    /// Creates the file, if one was requested. PEs that a launcher has started have one file each, numbered by PE: they
+    /// may be on machines that have no file system in common.
     pub(super) fn create(
         config: &Config,
         started: Option<u32>,
@@ -42,8 +42,7 @@ impl Trace {
         Ok(Some(Trace { file, job, is_local: started.is_none() }))
     }
 
-    /// Begins to record the events of this process's PE. Where that cannot be, it says so, and the job
-    /// goes on.
+    /// Begins to record the events of this process's PE. If that fails, it prints why, and the job continues.
     pub(super) fn observer(&self, pe: u32, shared: &Shared) -> Option<Box<dyn Observer>> {
         let job = Job { node: shared.node_of(pe) as u32, ..self.job.clone() };
         let say: fn(&str) = |text| report::say(format_args!("{text}"));
@@ -72,8 +71,8 @@ pub(super) fn finish() {
     }
 }
 
-/// Threads that `f` starts may run on any core that the parent of this process may use, though this thread is bound
-/// to one: what they do shall not keep the PE from its own where others have nothing to do.
+/// Lets threads that `f` starts run on any core that the parent of this process may use, though this thread is bound to
+/// one core: such a thread must not keep the PE from its core while others are idle.
 fn on_cores_of_parent<R>(f: impl FnOnce() -> R) -> R {
     let len = size_of::<libc::cpu_set_t>();
     // SAFETY: zeros are valid sets, which the first calls fill in; the others read them.

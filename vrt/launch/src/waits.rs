@@ -1,4 +1,5 @@
-//! Who waits for what in a running job: SIGUSR1 prints it, to the supervisor or to what a launcher has started.
+//! What each rank of a running job waits for: SIGUSR1, sent to the supervisor or to a process that a launcher has
+//! started, prints it.
 
 use std::time::Duration;
 
@@ -6,9 +7,9 @@ use vrt_core::net::view::{Doing, RankView};
 use vrt_core::pe::Looker;
 use vrt_slot::report::{count, write_out};
 
-/// How long PEs may take to say it.
+/// How long PEs may take to answer.
 const PATIENCE: Duration = Duration::from_millis(300);
-/// Ranks that have a line each.
+/// The most ranks that are listed.
 const ROWS: usize = 1000;
 use vrt_core::mailbox::ANY;
 
@@ -54,7 +55,7 @@ fn row(rank: u32, view: &RankView) -> String {
     format!("rank {rank} (PE {}) waits {}", view.pe, wait(view))
 }
 
-/// What a rank waits for, for people.
+/// What a rank waits for, in words.
 pub(crate) fn wait(view: &RankView) -> String {
     let mut text = match view.lock {
         0 if view.call.is_empty() => "in something".to_owned(),

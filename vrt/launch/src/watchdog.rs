@@ -8,15 +8,15 @@
 //!                                                         says who keeps it, where, for how long
 //! ```
 //!
-//! What the runtime knows belongs to the PE's thread alone, so a handler on that thread looks at it;
-//! it only reads. A rank that computes for long while nobody waits for its PE is left alone.
+//! The runtime's state belongs to the PE's thread alone, so a handler on that thread inspects it, and only reads. A
+//! rank that computes for long while no other waits for its PE is left alone.
 //!
-//! **A deadlock** it is if the rank waits without a time limit for a futex of this process, and there
-//! is no other thread that could wake it. (Ranks that wait for a lock are suspended wherever that is
-//! possible; what is left are locks of C, which block the thread.)
+//! **A deadlock** is reported if the rank waits without a time limit for a futex of this process, and no other thread
+//! exists that could wake it. (Ranks that wait for a lock are suspended wherever that is possible; the remaining case
+//! are locks of C, which block the thread.)
 //!
-//! The thread takes no signals, and allocates nothing but on the process's heap. Where no thread can
-//! be made the PE goes without.
+//! The watchdog's thread takes no signals, and allocates only on the process's heap. If no thread can be created, the
+//! PE runs without it.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -28,10 +28,10 @@ use vrt_core::net::shared::{Idleness, Shared};
 use vrt_core::pe::{self, Holder, Pe};
 use vrt_slot::{foreign, report};
 
-/// What the watchdog looks at, while there is a PE.
+/// What the watchdog observes, while there is a PE.
 #[derive(Clone, Copy)]
 struct Watched {
-    /// Grows whenever a rank stops running.
+    /// Incremented whenever a rank stops running.
     switches: &'static AtomicU64,
     /// An [`Idleness`].
     idle: &'static AtomicU32,
@@ -39,15 +39,15 @@ struct Watched {
 
 static WATCHED: Mutex<Option<Watched>> = Mutex::new(None);
 
-/// What the handler is told: milliseconds since the last switch, and the system call that the PE's
-/// thread is in, with its first arguments.
+/// The arguments of the handler: milliseconds since the last switch, and the system call that the
+/// PE's thread is in, with its first arguments.
 static HELD: AtomicU64 = AtomicU64::new(0);
 static CALL: AtomicI64 = AtomicI64::new(COMPUTING);
 static ARGUMENTS: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
-/// What it answers: it has said something.
+/// The handler's answer: it has printed something.
 static SAID: AtomicBool = AtomicBool::new(false);
 
-/// In place of a system call: none, and not known.
+/// Stand for a system call: none, and unknown.
 const COMPUTING: i64 = -1;
 const UNKNOWN: i64 = -2;
 
@@ -55,7 +55,7 @@ const UNKNOWN: i64 = -2;
 pub(super) struct Watchdog(());
 
 impl Watchdog {
-    /// Watches the PE of the calling thread. `None`: nobody does.
+    /// Watches the PE of the calling thread. `None`: it is not watched.
     pub(super) fn start(period: Option<Duration>, shared: &Shared, pe: &Pe) -> Option<Watchdog> {
         let period = period?;
         let block = shared.block_of(pe.engine.id as usize)?;
@@ -129,7 +129,7 @@ fn note_call(thread: libc::pid_t) {
     CALL.store(call, Ordering::Relaxed);
 }
 
-/// The signal by which the PE's thread is asked.
+/// The signal that the watchdog sends to the PE's thread.
 fn signal() -> c_int {
     libc::SIGRTMAX()
 }
@@ -155,7 +155,7 @@ extern "C" fn on_signal(_: c_int, _: *mut libc::siginfo_t, _: *mut c_void) {
     unsafe { *libc::__errno_location() = errno };
 }
 
-/// Says who keeps the thread, if somebody else waits for it. In the handler.
+/// Prints which rank keeps the thread, if another rank waits for it. Runs in the handler.
 fn tell() -> bool {
     let Some(stall) = pe::stall() else { return false };
     let seconds = HELD.load(Ordering::Relaxed) as f64 / 1000.0;
@@ -191,7 +191,7 @@ fn tell() -> bool {
     }
 }
 
-/// Whether the PE's thread waits for this process to wake it, and nobody is there to do so.
+/// Whether the PE's thread waits for a wake-up by this process, which has no other thread to do it.
 fn never_wakes() -> bool {
     let argument = |n: usize| ARGUMENTS[n].load(Ordering::Relaxed);
     let operation = argument(1) as c_int;
@@ -204,7 +204,7 @@ fn never_wakes() -> bool {
         && !foreign::has_foreign_threads()
 }
 
-/// What the PE's thread does, for people.
+/// What the PE's thread does, in words.
 struct Doing;
 
 impl std::fmt::Display for Doing {

@@ -1,9 +1,9 @@
-//! Measures what images cost: `cargo run --release -p vrt-load --example measure [IMAGES]
+//! Measures the cost of images: `cargo run --release -p vrt-load --example measure [IMAGES]
 //! [PROGRAM...]`.
 //!
-//! Without a program, small ones are compiled. Images lie in shared memory, as in a runtime that
-//! forks; code is mapped. Times are those of one image, with the first touch of its pages (*fill*)
-//! and without (*again*); memory is what an image keeps resident besides its code.
+//! Without a program, small ones are compiled. Images are in shared memory, as in a runtime that
+//! forks; code is mapped. Times are for one image, including the first touch of its pages (*fill*)
+//! and without it (*again*); memory is what an image keeps resident besides its code.
 
 use std::error::Error;
 use std::path::{Path, PathBuf};
@@ -16,7 +16,7 @@ use vrt_load::{Options, PAGE, Plan, thread_pointer, thread_reserve};
 const C: &str = "#include <stdio.h>\nint main(void) { printf(\"hello\\n\"); return 0; }";
 const CPP: &str = "#include <iostream>\nint main() { std::cout << \"hello\\n\"; }";
 
-/// What is measured: a title, the program's source and compiler, libraries of the process.
+/// The cases: a title, the program's source and compiler, libraries of the process.
 const CASES: [(&str, &str, &str, &[&str]); 4] = [
     ("C", C, "cc", &["libc.so", "libm.so", "libgcc_s.so"]),
     ("C, own libc", C, "cc", &[]),

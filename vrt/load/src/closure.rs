@@ -1,4 +1,4 @@
-//! A program and all libraries that images of it need a copy of.
+//! A program and all libraries that its images need a copy of.
 
 use std::path::{Path, PathBuf};
 
@@ -10,26 +10,25 @@ use crate::file::MappedFile;
 use crate::search::Search;
 use crate::{LoadError, Options, process, symbols};
 
-/// What a module says of the modules that it needs.
+/// A module's information about the modules that it needs.
 #[derive(Default)]
 pub(crate) struct Linkage {
     pub path: PathBuf,
-    /// Its own name, which others know it by.
+    /// Its own name, by which other modules know it.
     pub name: String,
     pub needed: Vec<String>,
     /// `DT_RUNPATH`.
     pub run_path: Vec<String>,
-    /// `DT_RPATH`, which also serves the modules that this one brings in.
+    /// `DT_RPATH`, which also applies to the modules that this one requires.
     pub old_run_path: Vec<String>,
     pub without_system_folders: bool,
-    /// Names by which others asked for it.
+    /// Names under which others have requested it.
     asked_for_as: Vec<String>,
-    /// Which module brought it in; the program none.
+    /// The module that required it; `None` for the program.
     brought_by: Option<usize>,
 }
 
-/// The private modules in the order in which symbols are looked up: breadth first, the program
-/// first.
+/// The private modules in the order of symbol lookup: breadth first, beginning with the program.
 pub(crate) struct Closure {
     pub files: Vec<MappedFile>,
     pub linkages: Vec<Linkage>,
@@ -38,7 +37,7 @@ pub(crate) struct Closure {
 }
 
 impl Closure {
-    /// Finds and opens everything; loads the libraries that the process is to have for all images.
+    /// Finds and opens all modules; loads the libraries that the process shares with all images.
     pub fn open(program: &Path, options: &Options) -> Result<Closure, LoadError> {
         let search = Search::new();
         let mut closure =
@@ -57,7 +56,7 @@ impl Closure {
         Ok(closure)
     }
 
-    /// Sees to it that there is a library that a module needs.
+    /// Makes sure that a library that a module needs is available.
     fn need(
         &mut self,
         library: &str,
@@ -107,7 +106,7 @@ impl Closure {
         Ok(())
     }
 
-    /// A module, and those that brought it in.
+    /// A module, and the chain of modules that required it.
     fn chain(&self, module: usize) -> Vec<&Linkage> {
         let next = |linkage: &&Linkage| linkage.brought_by.map(|number| &self.linkages[number]);
         std::iter::successors(Some(&self.linkages[module]), next).collect()
@@ -130,9 +129,8 @@ impl Closure {
         Ok(self.files.len() - 1)
     }
 
-    /// The order in which constructors run: dependencies before those that need them, and of
-    /// modules that do not need each other the one that was found last first, as the system's
-    /// loader does.
+    /// The order in which constructors run: dependencies before the modules that need them; among independent modules
+    /// the last one found comes first, as with the system's loader.
     pub fn initialization_order(&self) -> Vec<usize> {
         let mut order = Vec::with_capacity(self.files.len());
         let mut seen = vec![false; self.files.len()];
@@ -153,8 +151,8 @@ impl Closure {
     }
 }
 
-/// Loads a library for the process, which has nothing of what the caller provides for images. The error is
-/// the reason why not.
+/// Loads a library for the process, which has nothing of what the caller provides for images. The error is the reason
+/// for a failure.
 fn share(file: &MappedFile, options: &Options) -> Result<(), String> {
     const USES_WHAT_IS_PROVIDED: &str =
         "it uses what each rank has of its own: it cannot be shared by ranks";

@@ -1,9 +1,7 @@
-//! What an ELF file says, read as the system's loader does: by program headers and the dynamic
-//! section.
+//! Reads an ELF file as the system's loader does: by program headers and the dynamic section.
 //!
-//! Section headers are never looked at, so stripped files are as good as others. Everything that
-//! the file says of itself is checked when it is used; what does not fit is
-//! [`LoadError::Malformed`].
+//! Section headers are not used, so stripped files work as well as others. All information in the
+//! file is checked when it is used; inconsistencies are [`LoadError::Malformed`].
 
 use std::path::Path;
 
@@ -37,20 +35,20 @@ pub(crate) struct Elf<'data> {
     dynamic: &'data [elf::Dyn64<LittleEndian>],
     strings: &'data [u8],
     symbols: &'data [Symbol],
-    /// The version of each symbol as an index of `versions`, with the bit that hides it.
+    /// The version of each symbol as an index into `versions`, with the bit that hides it.
     version_indices: &'data [elf::Versym<LittleEndian>],
-    /// Names of versions, of definitions and references alike; empty where an index has none.
+    /// Names of versions, of both definitions and references; empty where an index has none.
     versions: Vec<&'data [u8]>,
 }
 
 impl<'data> Elf<'data> {
-    /// Whether it asks for a stack whose memory can be executed.
+    /// Whether it requests an executable stack.
     pub fn runs_code_on_stack(&self) -> bool {
         let stack = self.segment(elf::PT_GNU_STACK);
         stack.is_some_and(|stack| stack.p_flags(ENDIAN) & elf::PF_X != 0)
     }
 
-    /// Reads what the file says of itself.
+    /// Parses the file.
     pub fn parse(file: &'data MappedFile) -> Result<Elf<'data>, LoadError> {
         let header = header(file)?;
         let malformed = |what: &str| malformed(file, what);
@@ -89,7 +87,7 @@ impl<'data> Elf<'data> {
         self.file.path()
     }
 
-    /// Everything that the file has.
+    /// The whole contents of the file.
     pub fn file_bytes(&self) -> &'data [u8] {
         self.file.bytes()
     }
@@ -103,12 +101,12 @@ impl<'data> Elf<'data> {
         self.segments.iter().find(|segment| segment.p_type(ENDIAN) == kind)
     }
 
-    /// The segments that are memory.
+    /// The segments that are loaded into memory.
     pub fn loaded(&self) -> impl Iterator<Item = &'data Segment> + use<'data> {
         self.segments.iter().filter(|segment| segment.p_type(ENDIAN) == elf::PT_LOAD)
     }
 
-    /// The address of the program headers, if they are in memory, and how many they are.
+    /// The address of the program headers, if they are in memory, and their number.
     pub fn program_headers(&self) -> (Option<u64>, usize) {
         let offset = self.header.e_phoff.get(ENDIAN);
         let address = self.loaded().find_map(|segment| {
@@ -124,7 +122,7 @@ impl<'data> Elf<'data> {
         self.header.e_entry.get(ENDIAN)
     }
 
-    /// Whether the file is a program, not a library: it names the loader that is to start it.
+    /// Whether the file is a program, not a library: it names the loader that starts it.
     pub fn is_program(&self) -> bool {
         self.segment(elf::PT_INTERP).is_some()
     }
@@ -168,14 +166,14 @@ impl<'data> Elf<'data> {
         }
     }
 
-    /// Bytes that the file has for an address range.
+    /// The file's bytes for an address range.
     pub fn bytes(&self, address: u64, len: u64) -> Result<&'data [u8], LoadError> {
         self.bytes_from(address)
             .and_then(|bytes| bytes.get(..usize::try_from(len).ok()?))
             .ok_or_else(|| self.malformed(format!("it has no {len} bytes at {address:#x}")))
     }
 
-    /// All bytes that the file has from an address to the end of its segment.
+    /// All bytes of the file from an address to the end of its segment.
     fn bytes_from(&self, address: u64) -> Option<&'data [u8]> {
         self.loaded().find_map(|segment| {
             let within = address.checked_sub(segment.p_vaddr(ENDIAN))?;
@@ -189,7 +187,7 @@ impl<'data> Elf<'data> {
             .map_err(|()| self.malformed(format!("the table at {address:#x} is cut off")))
     }
 
-    /// An array that two tags describe: one by its address, the other by its length in bytes.
+    /// An array described by two tags: its address and its length in bytes.
     fn table<T: Pod>(&self, address: u32, bytes: u32) -> Result<&'data [T], LoadError> {
         match (self.value(address), self.value(bytes)) {
             (Some(address), Some(bytes)) if bytes > 0 => self.array(address, bytes),
@@ -262,8 +260,9 @@ impl<'data> Elf<'data> {
         }
     }
 
-    /// Finds the table of symbols. How many there are is not written anywhere: it is what the hash
-    /// table covers, and where that covers definitions alone, what relocations refer to.
+    /// Finds the symbol table. The number of symbols is not stored anywhere: it is the number that
+    /// the hash table covers, or, where that covers only definitions, the number that relocations
+    /// refer to.
     fn read_symbols(&mut self) -> Result<(), LoadError> {
         let Some(at) = self.value(elf::DT_SYMTAB) else { return Ok(()) };
         let mut count = 0;
@@ -284,7 +283,7 @@ impl<'data> Elf<'data> {
         Ok(())
     }
 
-    /// Finds the names of versions, which are chains of entries at distances.
+    /// Finds the names of versions, which are chains of entries linked by distances.
     fn read_versions(&mut self) -> Result<(), LoadError> {
         let Some(at) = self.value(elf::DT_VERSYM) else { return Ok(()) };
         self.version_indices = self.array(at, self.symbols.len() as u64 * 2)?;
@@ -343,12 +342,12 @@ impl<'data> Elf<'data> {
     }
 }
 
-/// The version of a symbol: of a definition the one that it has, of a reference that it wants.
+/// The version of a symbol: the one that a definition has, or that a reference requires.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Version<'data> {
     /// 0 and 1 stand for none, 2 is a library's oldest.
     pub index: u16,
-    /// A definition that only references of this version get.
+    /// A definition that is only used for references with this version.
     pub is_hidden: bool,
     pub name: Option<&'data [u8]>,
 }

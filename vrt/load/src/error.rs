@@ -5,35 +5,35 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
-/// A program, or a library of it, cannot be loaded.
+/// A program or one of its libraries cannot be loaded.
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// The loader does not know this processor.
+    /// The loader does not support this processor.
     #[error("programs can be loaded on x86_64 alone; this is {architecture}")]
     UnsupportedArchitecture {
-        /// What the process was compiled for.
+        /// The architecture that the process was compiled for.
         architecture: &'static str,
     },
-    /// Nothing says where the process's own program has its thread-locals.
+    /// It cannot be determined where the process's own program has its thread-locals.
     #[error(
         "the program has no symbols, so nobody can tell whose its thread-locals are: link it without -s, and \
          leave `strip` out of its profile or set it to \"debuginfo\""
     )]
     NoSymbols,
-    /// The system refused something.
+    /// A system call failed.
     #[error("{}: cannot {action}: {source}", path.display())]
     Io {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What was to be done with it.
+        /// The operation that failed.
         action: &'static str,
-        /// What the system says.
+        /// The system's error.
         source: io::Error,
     },
     /// The file is something else: a script, an archive, text.
     #[error("{} is not an ELF file: it has to be a program or a shared object", path.display())]
     NotElf {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
     /// The file is ELF, but neither a program nor a shared object.
@@ -42,7 +42,7 @@ pub enum LoadError {
         path.display()
     )]
     NotLinked {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Its `e_type`.
         kind: u16,
@@ -50,7 +50,7 @@ pub enum LoadError {
     /// The file is for 32-bit processes.
     #[error("{} is a 32-bit program: compile it with -m64", path.display())]
     ThirtyTwoBit {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
     /// The file is for another processor.
@@ -60,19 +60,19 @@ pub enum LoadError {
         path.display()
     )]
     OtherMachine {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Its `e_machine`.
         machine: u16,
     },
-    /// The program is linked to fixed addresses, so there can be one of it in a process.
+    /// The program is linked to fixed addresses, so a process can contain only one copy of it.
     #[error(
         "{} is not position independent (ET_EXEC), so it cannot be loaded more than once: \
          compile and link it with -fPIE -pie",
         path.display()
     )]
     FixedAddress {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
     /// The program has no dynamic section: nothing in it can be bound to the runtime.
@@ -82,7 +82,7 @@ pub enum LoadError {
         path.display()
     )]
     Static {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
     /// The same, though it is position independent.
@@ -92,23 +92,23 @@ pub enum LoadError {
         path.display()
     )]
     StaticPie {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
-    /// A shared object is to be run that has nothing to run.
+    /// A shared object without a function to run.
     #[error(
         "{} is a shared object without a function main: define main, \
          or link it as a program (-pie, without -shared)",
         path.display()
     )]
     NoMain {
-        /// Which file.
+        /// The file.
         path: PathBuf,
     },
-    /// The file contradicts itself.
+    /// The file is inconsistent.
     #[error("{} is damaged: {what}; link it again", path.display())]
     Malformed {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// What is wrong.
         what: String,
@@ -120,74 +120,74 @@ pub enum LoadError {
         path.display()
     )]
     WritableCode {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// What shows it.
+        /// The evidence.
         what: &'static str,
     },
-    /// A library is nowhere.
+    /// A library was not found.
     #[error(
         "{library}, needed by {}, was not found in {}: \
          set LD_LIBRARY_PATH, or link with -Wl,-rpath,FOLDER",
         needed_by.display(), folders(searched)
     )]
     LibraryNotFound {
-        /// The library as it is named there.
+        /// The library's name in the module that needs it.
         library: String,
-        /// Who needs it.
+        /// The module that needs it.
         needed_by: PathBuf,
-        /// Where it was looked for.
+        /// The directories that were searched.
         searched: Vec<PathBuf>,
     },
-    /// A library that is to be the process's cannot be loaded into it.
+    /// A library that the process is to share cannot be loaded.
     #[error(
         "{library}, needed by {}, cannot be loaded for the process: {message}",
         needed_by.display()
     )]
     SharedLibrary {
-        /// The library as it is named there.
+        /// The library's name in the module that needs it.
         library: String,
-        /// Who needs it.
+        /// The module that needs it.
         needed_by: PathBuf,
-        /// What the process's loader says.
+        /// The message of the process's loader.
         message: String,
     },
-    /// The caller does not want this library.
+    /// The caller rejects this library.
     #[error("{library}, needed by {}, must not be loaded: {reason}", needed_by.display())]
     Refused {
-        /// The library as it is named there.
+        /// The library's name in the module that needs it.
         library: String,
-        /// Who needs it.
+        /// The module that needs it.
         needed_by: PathBuf,
-        /// What the caller says.
+        /// The caller's reason.
         reason: String,
     },
-    /// Nobody defines some symbols.
+    /// Some symbols are undefined.
     #[error("not defined anywhere: {}; link the libraries that define them", list(symbols))]
     MissingSymbols {
-        /// Which ones.
+        /// The symbols.
         symbols: Vec<MissingSymbol>,
     },
-    /// A thread-local is reached through a descriptor.
+    /// A thread-local is accessed through a descriptor.
     #[error(
         "{} reaches the thread-local {symbol} through a descriptor, as it was compiled with \
          -mtls-dialect=gnu2; compile it with -mtls-dialect=gnu",
         path.display()
     )]
     ThreadLocalDescriptor {
-        /// Which file.
+        /// The file.
         path: PathBuf,
-        /// Which thread-local.
+        /// The thread-local.
         symbol: String,
     },
-    /// A relocation that the loader does not know.
+    /// The loader does not support a relocation.
     #[error(
         "{} has a relocation of type {kind} for {symbol}, which no position independent program \
          needs: compile all of it with -fPIC or -fPIE",
         path.display()
     )]
     UnknownRelocation {
-        /// Which file.
+        /// The file.
         path: PathBuf,
         /// Its type.
         kind: u32,
@@ -206,11 +206,11 @@ pub enum LoadError {
         program: PathBuf,
         /// Bytes that all private modules need.
         needed: usize,
-        /// Bytes that there are.
+        /// Bytes available.
         reserve: usize,
         /// Bytes of the module with the largest thread-locals.
         largest: usize,
-        /// Which module that is.
+        /// That module.
         largest_of: PathBuf,
     },
     /// A thread-local of the process has no fixed distance from the thread pointer.
@@ -220,21 +220,21 @@ pub enum LoadError {
         path.display()
     )]
     ThreadLocalOfProcess {
-        /// Who needs it.
+        /// The module that needs it.
         path: PathBuf,
-        /// Which one.
+        /// The thread-local.
         symbol: String,
     },
 }
 
-/// A symbol that nobody defines.
+/// An undefined symbol.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct MissingSymbol {
     /// Its name.
     pub name: String,
-    /// The version that is needed, if one is.
+    /// The required version, if any.
     pub version: Option<String>,
-    /// Who needs it.
+    /// The module that needs it.
     pub needed_by: PathBuf,
 }
 

@@ -1,4 +1,4 @@
-//! A file that is open and mapped for reading as long as somebody refers to it.
+//! A file that stays open and mapped for reading as long as it is referred to.
 
 use std::fs::File;
 use std::io;
@@ -11,12 +11,12 @@ use crate::LoadError;
 
 /// A file with its bytes.
 ///
-/// They are a private mapping, so a file that is cut short meanwhile is answered by `SIGBUS`, as it
-/// is when the system runs a program.
+/// They are a private mapping, so a file that is truncated meanwhile causes `SIGBUS`, as when the
+/// system runs a program.
 pub(crate) struct MappedFile {
     path: PathBuf,
     file: File,
-    /// Device and number, which are the same for two names of one file.
+    /// Device and inode number, which are equal for two names of the same file.
     identity: (u64, u64),
     start: *const u8,
     len: usize,

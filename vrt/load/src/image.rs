@@ -1,4 +1,4 @@
-//! What all images have in common, and how one is made at an address.
+//! What all images have in common, and how one is created at an address.
 
 use std::io;
 use std::ops::Range;
@@ -9,7 +9,7 @@ use crate::memory::{Template, pages_of};
 use crate::thread_block::ThreadBlock;
 use crate::thread_pointer;
 
-/// The pages that making an image writes.
+/// The pages that creating an image writes.
 pub(crate) struct Written {
     /// Without code.
     pub data: Vec<Range<usize>>,
@@ -17,7 +17,7 @@ pub(crate) struct Written {
     pub all: Vec<Range<usize>>,
 }
 
-/// Asks the system for pages of an image at `base`. (One that does not know this gives them when they are
+/// Asks the system for the pages of an image at `base`. (A system without this request provides them when they are
 /// written.)
 pub(crate) fn populate(pages: &[Range<usize>], base: usize) {
     for pages in pages.iter().filter(|pages| pages.len() > PAGE) {
@@ -33,7 +33,7 @@ pub(crate) struct Shape {
     pub block: ThreadBlock,
     /// The offset of the thread pointer.
     pub thread_pointer: usize,
-    /// Bytes of an image, whole pages.
+    /// Bytes of an image: whole pages.
     pub len: usize,
     /// The initial data.
     pub template: Template,
@@ -43,8 +43,8 @@ impl Shape {
     /// Maps the code of an image from the files.
     ///
     /// # Safety
-    /// `[base, base + len)` is the caller's, and `base` aligned as the layout says. What is mapped
-    /// where code goes is replaced.
+    /// `[base, base + len)` belongs to the caller, and `base` is aligned as the layout requires. Anything mapped where
+    /// code goes is replaced.
     pub unsafe fn map_code(&self, files: &[MappedFile], base: usize) -> io::Result<()> {
         for Code { offset, len, module, file_offset } in self.layout.code.iter().copied() {
             // SAFETY: a part of the caller's range.
@@ -68,7 +68,7 @@ impl Shape {
     /// Copies the code of an image.
     ///
     /// # Safety
-    /// `[base, base + len)` is the caller's, writable, and `base` aligned as the layout says.
+    /// `[base, base + len)` belongs to the caller, is writable, and `base` is aligned as the layout requires.
     pub unsafe fn copy_code(&self, files: &[MappedFile], base: usize) {
         for code in &self.layout.code_content {
             let bytes = &files[code.module].bytes()[code.in_file.clone()];
@@ -80,7 +80,7 @@ impl Shape {
         }
     }
 
-    /// The pages that making an image writes, without and with its code, in ascending order.
+    /// The pages that creating an image writes, without and with its code, in ascending order.
     pub fn written(&self) -> Written {
         let of_code =
             |content: &Content| pages_of(content.offset..content.offset + content.in_file.len());
@@ -94,8 +94,8 @@ impl Shape {
     /// Writes the data of an image, with its thread block.
     ///
     /// # Safety
-    /// `[base, base + len)` is the caller's, its data pages are writable and zero, and `base` is
-    /// aligned as the layout says.
+    /// `[base, base + len)` belongs to the caller, its data pages are writable and zero, and `base` is aligned as the
+    /// layout requires.
     pub unsafe fn fill(&self, base: usize) {
         // SAFETY: as the caller promises; the calling thread does not end meanwhile.
         unsafe {

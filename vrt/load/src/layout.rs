@@ -1,10 +1,9 @@
-//! Where everything lies in an image: modules one behind the other, the thread block at the end or around
-//! them.
+//! The layout of an image: modules one after another, the thread block at the end or around them.
 //!
-//! An image is whole pages. Its pages are either *code*, which is equal in all images and comes
-//! from files (segments that are only read count as code), or *data*, which is written; no page is
-//! both. Consecutive code of a module at the same distance from its place in the file is one piece,
-//! so that it costs one mapping: linkers make three segments of it.
+//! An image consists of whole pages. Each page is either *code*, which is equal in all images and comes from files
+//! (read-only segments count as code), or *data*, which is written; no page is both. Consecutive code of a module at
+//! the same distance from its position in the file is one piece, and so needs only one mapping: linkers make three
+//! segments of it.
 
 use std::ops::Range;
 
@@ -14,38 +13,38 @@ use object::read::elf::ProgramHeader;
 use crate::LoadError;
 use crate::elf::{ENDIAN, Elf, Segment};
 
-/// Code, data and mappings are whole pages of this size.
+/// Code, data and mappings consist of whole pages of this size.
 pub const PAGE: usize = 4096;
 
-/// Modules are not aligned to more than this. Some linkers ask for 2 MiB, for pages of that size.
+/// The largest alignment of modules. Some linkers request 2 MiB, for pages of that size.
 const LARGEST_ALIGNMENT: usize = 64 << 10;
 
 /// A piece of code: pages that can be mapped from a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Code {
-    /// Where it begins in the image.
+    /// Its offset in the image.
     pub offset: usize,
-    /// Bytes, whole pages.
+    /// Its length in bytes: whole pages.
     pub len: usize,
-    /// Which module it belongs to, as a number in [`Plan::modules`](crate::Plan::modules).
+    /// Its module, as an index into [`Plan::modules`](crate::Plan::modules).
     pub module: usize,
-    /// Where it begins in the module's file.
+    /// Its offset in the module's file.
     pub file_offset: usize,
 }
 
-/// Bytes that a segment has in a file.
+/// The bytes of a segment that are in a file.
 #[derive(Clone, Debug)]
 pub(crate) struct Content {
-    /// Where they are in the image.
+    /// Their offset in the image.
     pub offset: usize,
     pub module: usize,
     pub in_file: Range<usize>,
 }
 
-/// Where a module lies.
+/// The position of a module.
 #[derive(Clone, Debug)]
 pub(crate) struct Place {
-    /// What is added to an address of the module to have its offset in the image.
+    /// The difference between an offset in the image and the module's own address.
     pub bias: usize,
     /// From its first page to the last byte of its memory.
     pub span: Range<usize>,
@@ -65,24 +64,24 @@ impl Place {
     }
 }
 
-/// Where all modules lie.
+/// The positions of all modules.
 #[derive(Default)]
 pub(crate) struct Layout {
     pub places: Vec<Place>,
     pub code: Vec<Code>,
-    /// The contents of code, and of data, as the files have them.
+    /// The contents of code, and of data, from the files.
     pub code_content: Vec<Content>,
     pub data_content: Vec<Content>,
     /// Pages of data.
     pub data: Vec<Range<usize>>,
-    /// Bytes in all, whole pages.
+    /// Total length in bytes: whole pages.
     pub len: usize,
-    /// What the address of an image has to be a multiple of.
+    /// The address of an image must be a multiple of this.
     pub alignment: usize,
 }
 
 impl Layout {
-    /// Puts modules one behind the other, from an offset on that is a multiple of their alignments.
+    /// Places modules one after another, from an offset on that is a multiple of their alignments.
     pub fn new(modules: &[Elf], start: usize) -> Result<Layout, LoadError> {
         let mut layout = Layout { alignment: PAGE, len: start, ..Layout::default() };
         for (number, module) in modules.iter().enumerate() {
@@ -169,8 +168,8 @@ impl Layout {
         Ok(())
     }
 
-    /// How many mappings an image costs, one of many side by side: each piece of code is one, and so is each
-    /// piece between. What lies behind the last code is one with what lies in front of the next image's.
+    /// The number of mappings per image, if many are side by side: one for each piece of code, and one for each piece
+    /// in between. What follows the last code shares a mapping with what precedes the code of the next image.
     pub fn mappings(&self, len: usize) -> usize {
         let (Some(first), Some(last)) = (self.code.first(), self.code.last()) else { return 1 };
         let between = self.code.windows(2);
@@ -179,7 +178,7 @@ impl Layout {
         self.code.len() + between + usize::from(outside)
     }
 
-    /// Where the last module's memory ends if the page of its end is one of data.
+    /// The end of the last module's memory, if the page of its end is a data page.
     pub fn end_of_data(&self) -> Option<usize> {
         let of_modules = self.places.iter().flat_map(|place| &place.writable);
         let end = of_modules.map(|part| part.end).max()?;
@@ -187,7 +186,7 @@ impl Layout {
     }
 }
 
-/// Whether code lies behind other code in memory as it does in the file.
+/// Whether two pieces of code are contiguous both in memory and in the file.
 fn continues(last: &Code, code: &Code) -> bool {
     last.module == code.module
         && code.offset.wrapping_sub(code.file_offset) == last.offset.wrapping_sub(last.file_offset)
@@ -197,7 +196,7 @@ fn is_between(data: &[Range<usize>], last: &Code, code: &Code) -> bool {
     data.last().is_some_and(|data| data.start >= last.offset && data.start < code.offset)
 }
 
-/// Adds pages behind those that there are.
+/// Adds pages after the existing ones.
 pub(crate) fn add_range(ranges: &mut Vec<Range<usize>>, pages: Range<usize>) {
     match ranges.last_mut() {
         Some(last) if last.end >= pages.start => last.end = last.end.max(pages.end),
@@ -213,14 +212,14 @@ pub(crate) fn joined(mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     joined
 }
 
-/// A segment with the pages that it lies in, as addresses of the module.
+/// A segment with its pages, as addresses of the module.
 struct SegmentRange<'data> {
     header: &'data Segment,
     pages: Range<usize>,
     is_data: bool,
 }
 
-/// The segments of a module, in ascending order and without nonsense.
+/// The segments of a module, checked and in ascending order.
 fn checked_segments<'data>(module: &Elf<'data>) -> Result<Vec<SegmentRange<'data>>, LoadError> {
     let mut segments: Vec<SegmentRange> = Vec::new();
     for header in module.loaded().filter(|header| header.p_memsz(ENDIAN) > 0) {

@@ -1,14 +1,13 @@
-//! Loads a program and its libraries many times into one process: each copy, called an *image*,
-//! lies at an address of its own, with globals and thread-locals of its own.
+//! Loads a program and its libraries many times into one process: each copy, called an *image*, has its own address,
+//! globals and thread-locals.
 //!
-//! Programs are what compilers make by default: position independent executables for x86-64 Linux
-//! with glibc, or shared objects with a function `main`. Nothing in them has to know that they are
-//! images.
+//! Programs are in the form that compilers produce by default: position independent executables for x86-64 Linux with
+//! glibc, or shared objects with a function `main`. They need not be prepared for being images.
 //!
-//! Everything is worked out once, in a [`Plan`]: which libraries there are, where they lie in an
-//! image, what each reference is bound to. An image is then its code, mapped from the files so that
-//! all images share it, and a copy of its initial data, with its address added to some words. That
-//! takes microseconds, and no more memory than the pages that are written.
+//! Everything is computed once, in a [`Plan`]: which libraries there are, their positions in an image, and what each
+//! reference is bound to. An image then consists of its code, mapped from the files so that all images share it, and a
+//! copy of its initial data, with its address added to some words. Creating one takes microseconds, and no more memory
+//! than the pages that are written.
 //!
 //! ```
 //! # #[cfg(not(target_arch = "x86_64"))]
@@ -66,16 +65,16 @@
 //! # }
 //! ```
 //!
-//! # Who defines what
+//! # Symbol resolution
 //!
-//! A reference is bound to the program's definition, else to that of a private library, else to what
-//! the caller [provides](Options::provided), else to libc's, private or the process's. Libraries are
-//! *private*, so that each image has one, unless the caller wants them [shared](Options::shared). Whoever
-//! makes libc private makes libm private, too, as that sets libc's `errno`; and calls
-//! `__libc_early_init(false)` of the private one before anything else in an image: with `true` it takes the process
-//! for one without threads, and loses wake-ups of locks that it shares with the process's libc.
+//! A reference is bound to the program's definition, otherwise to that of a private library, otherwise to what the
+//! caller [provides](Options::provided), otherwise to libc's, private or the process's. Libraries are *private*, so
+//! that each image has one, unless the caller wants them [shared](Options::shared). A caller that makes libc private
+//! must also make libm private, as that sets libc's `errno`; and it must call `__libc_early_init(false)` of the private
+//! libc before anything else in an image: with `true`, libc assumes that the process has no other threads, and loses
+//! wake-ups of locks that it shares with the process's libc.
 //!
-//! What a runtime has to provide, because it concerns one image and not the process:
+//! What a runtime must provide, because it concerns one image and not the process:
 //!
 //! | symbol | because |
 //! |---|---|
@@ -85,22 +84,21 @@
 //! | `_dl_find_object` | exceptions unwind through images ([`Plan::find_module`]) |
 //! | `malloc` and the like | if memory is an image's own |
 //!
-//! The process's own libgcc unwinds through images as well if the program that loads them defines
-//! `_dl_find_object`; before GCC 12 it was `dl_iterate_phdr`. `__tls_get_addr` is bound to [`thread_pointer::tls_get_addr`] by itself.
+//! The process's own libgcc also unwinds through images if the program that loads them defines `_dl_find_object`;
+//! before GCC 12 it was `dl_iterate_phdr`. `__tls_get_addr` is bound to [`thread_pointer::tls_get_addr`] automatically.
 //!
 //! # Thread-locals
 //!
-//! Each image has a [thread block](Plan::thread_pointer), with which its code runs. It looks like
-//! that of the thread that made it, so functions of the process can be called, but sees copies of
-//! their thread-locals: a runtime puts the real thread pointer back where that matters. The
-//! thread-locals of images lie in room below the thread pointer that the process does not use; see
-//! [`thread_reserve`].
+//! Each image has a [thread block](Plan::thread_pointer), with which its code runs. It looks like that of the thread
+//! that created it, so functions of the process can be called, but they see copies of their thread-locals: a runtime
+//! restores the real thread pointer where that matters. The thread-locals of images are in room below the thread
+//! pointer that the process does not use; see [`thread_reserve`].
 //!
 //! # What cannot be loaded
 //!
-//! Programs linked to fixed addresses or statically, thread-locals through descriptors
-//! (`-mtls-dialect=gnu2`), relocations in code: [`LoadError`] says what to do. `dlopen` by an image
-//! is the process's, and does not make a library private.
+//! Programs linked to fixed addresses or statically, thread-locals accessed through descriptors (`-mtls-dialect=gnu2`),
+//! relocations in code: [`LoadError`] tells what to do. `dlopen` in an image is the process's, and does not make a
+//! library private.
 
 mod closure;
 mod elf;

@@ -1,4 +1,5 @@
-//! What runs in an image before and after its program: constructors and destructors of all modules.
+//! Code that runs in an image before and after its program: constructors and destructors of all
+//! modules.
 
 use std::ops::Range;
 
@@ -12,7 +13,7 @@ use crate::memory::WORD;
 /// Functions of one module, as offsets in the image.
 struct Functions {
     init: Option<usize>,
-    /// Words with addresses of functions, in the order in which they run.
+    /// Words with addresses of functions, in the order of execution.
     init_array: Range<usize>,
     fini: Option<usize>,
     fini_array: Range<usize>,
@@ -21,14 +22,14 @@ struct Functions {
 /// Functions of all modules.
 #[derive(Default)]
 pub(crate) struct Lifecycle {
-    /// What a program runs before the constructors of its libraries.
+    /// Functions that a program runs before the constructors of its libraries.
     preinit_array: Range<usize>,
     /// Dependencies first.
     modules: Vec<Functions>,
 }
 
 impl Lifecycle {
-    /// Finds the functions; `order` says in which order modules are constructed.
+    /// Finds the functions; `order` is the order in which modules are constructed.
     pub fn new(modules: &[Elf], places: &[Place], order: &[usize]) -> Result<Lifecycle, LoadError> {
         let mut lifecycle = Lifecycle::default();
         for number in order.iter().copied() {
@@ -57,7 +58,7 @@ impl Lifecycle {
     /// Addresses of constructors, in their order.
     ///
     /// # Safety
-    /// The image at `base` is complete as long as the iterator is used.
+    /// The image at `base` stays complete as long as the iterator is used.
     pub unsafe fn constructors(&self, base: usize) -> impl Iterator<Item = usize> + use<'_> {
         let of_modules = self.modules.iter().flat_map(move |functions| {
             let init = functions.init.map(|offset| base + offset);
@@ -91,10 +92,10 @@ fn inside(module: &Elf, place: &Place, address: u64, len: u64) -> Result<Range<u
     }
 }
 
-/// The functions of an array, read when their turn comes. 0 and -1 stand for none.
+/// The functions of an array, read one by one as they are needed. 0 and -1 stand for none.
 ///
 /// # Safety
-/// The image at `base` is complete as long as the iterator is used.
+/// The image at `base` stays complete as long as the iterator is used.
 unsafe fn addresses(
     base: usize,
     array: &Range<usize>,

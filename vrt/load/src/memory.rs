@@ -1,9 +1,9 @@
-//! The initial memory of an image while it is worked out, and the form in which it is kept.
+//! The initial memory of an image: while it is being computed, and in its final form.
 //!
-//! [`Memory`] has pages where there is content, and knows which words are addresses in the image:
-//! such a word holds an offset, to which the image's address is added. [`Template`] is the same for
-//! copying: pieces of bytes, and runs of those words. A page without content is in neither, so it
-//! stays as it is: large arrays that are zero cost nothing.
+//! [`Memory`] has pages where there is content, and records which words are addresses in the image:
+//! such a word holds an offset, to which the image's address is added. [`Template`] is the same
+//! information for copying: pieces of bytes, and runs of those words. A page without content is in
+//! neither, so it is not touched: large zero arrays cost nothing.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -13,11 +13,11 @@ use crate::layout::PAGE;
 /// Bytes of a word.
 pub(crate) const WORD: usize = size_of::<u64>();
 
-/// Memory in the making. Addresses are offsets.
+/// Memory under construction. Addresses are offsets.
 #[derive(Clone, Default)]
 pub(crate) struct Memory {
     pages: BTreeMap<usize, Box<[u8; PAGE]>>,
-    /// Where words are whose value is an offset in the image.
+    /// Positions of words whose value is an offset in the image.
     addresses: BTreeSet<usize>,
 }
 
@@ -75,7 +75,7 @@ impl Memory {
         u64::from_le_bytes(bytes)
     }
 
-    /// Copies memory to other memory, with the addresses in it.
+    /// Copies memory, including the addresses in it, to another memory.
     pub fn copy_to(&self, from: Range<usize>, to: usize, target: &mut Memory) {
         target.copy_pages(self, from.clone(), to);
         for at in self.addresses.range(from.clone()) {
@@ -124,7 +124,7 @@ impl Memory {
         }
     }
 
-    /// The form for copying.
+    /// Converts it into the form for copying.
     pub fn template(&self) -> Template {
         let mut template = Template::default();
         for (number, page) in &self.pages {
@@ -145,7 +145,7 @@ impl Memory {
     }
 }
 
-/// The pages that a range lies in.
+/// The pages of a range.
 pub(crate) fn pages_of(range: Range<usize>) -> Range<usize> {
     range.start & !(PAGE - 1)..range.end.next_multiple_of(PAGE)
 }
@@ -164,15 +164,15 @@ struct Piece {
     bytes: Range<usize>,
 }
 
-/// Adjoining words that are addresses; tables of functions and of symbols are such runs.
+/// Adjoining words that are addresses, such as tables of functions and of symbols.
 struct Run {
     at: usize,
     words: usize,
 }
 
 impl Template {
-    /// Adds content behind what there is. What lies between in the same or in adjoining pages is
-    /// added as well: a longer copy is cheaper than another one.
+    /// Appends content. What lies in between in the same or in adjoining pages is added as well: a
+    /// longer copy is cheaper than another one.
     fn add_bytes(&mut self, mut range: Range<usize>, memory: &Memory) {
         let last = self.pieces.last_mut().map(|piece| {
             let end = piece.at + piece.bytes.len();
@@ -193,7 +193,8 @@ impl Template {
     /// Writes the content, for an image at `base`.
     ///
     /// # Safety
-    /// The memory at `to` is the caller's, writable as far as the template reaches, and zero.
+    /// The memory at `to` belongs to the caller, is writable as far as the template reaches, and
+    /// zero.
     pub unsafe fn write(&self, to: usize, base: usize) {
         for piece in &self.pieces {
             let bytes = &self.bytes[piece.bytes.clone()];
@@ -215,12 +216,12 @@ impl Template {
         }
     }
 
-    /// The pages that the content lies in, in ascending order.
+    /// The pages of the content, in ascending order.
     pub fn pages(&self) -> impl Iterator<Item = Range<usize>> {
         self.pieces.iter().map(|piece| pages_of(piece.at..piece.at + piece.bytes.len()))
     }
 
-    /// Words that hold addresses.
+    /// Number of words that hold addresses.
     pub fn address_count(&self) -> usize {
         self.addresses.iter().map(|run| run.words).sum()
     }

@@ -1,9 +1,8 @@
-//! Thread-locals of the process's own program of which each image has its own.
+//! Thread-locals of the process's own program of which each image gets its own.
 //!
-//! The program's block of thread-locals lies at one distance below every thread pointer, and a symbol of the
-//! program says where in it a variable is. So what belongs to one of them can be told apart from what belongs
-//! to another, byte by byte. The rest of the block (the system's loader's, libc's, that of libraries) stays a
-//! copy of the thread's.
+//! The program's block of thread-locals has the same distance below every thread pointer, and a symbol of the program
+//! gives each variable's position in it. So the variables can be distinguished byte by byte. The rest of the block (of
+//! the system's loader, libc, libraries) remains a copy of the thread's.
 
 use std::ops::Range;
 use std::path::Path;
@@ -19,24 +18,24 @@ use crate::{process, thread_pointer};
 
 type Header = elf::FileHeader64<LittleEndian>;
 
-/// Bytes that are an image's own.
+/// Bytes that each image has for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct OwnPart {
-    /// How far below the thread pointer they begin.
+    /// Their distance below the thread pointer.
     distance: usize,
-    /// What they are at first.
+    /// Their initial values.
     initial: Vec<u8>,
 }
 
-/// Where they are in a thread block, and what they begin with.
+/// Their positions in a thread block, and their initial values.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct OwnLocals {
-    /// In ascending order of addresses, apart from each other.
+    /// In ascending order of addresses, without overlap.
     parts: Vec<OwnPart>,
 }
 
 impl OwnLocals {
-    /// Finds those of the process's program whose symbol is named so that `is_own` says yes.
+    /// Finds those of the process's program for whose symbol's name `is_own` returns true.
     pub fn find(is_own: &dyn Fn(&str) -> bool) -> Result<OwnLocals, LoadError> {
         let Some(segment) = ProgramLocals::of_program() else { return Ok(OwnLocals::default()) };
         let file = MappedFile::open(Path::new("/proc/self/exe"))?;
@@ -57,7 +56,7 @@ impl OwnLocals {
         Ok(OwnLocals { parts })
     }
 
-    /// Where they are in the block of a thread pointer.
+    /// Their positions in the block of a thread pointer.
     fn ranges(&self, pointer: usize) -> impl Iterator<Item = Range<usize>> {
         self.parts.iter().map(move |part| {
             let start = pointer - part.distance;
@@ -65,7 +64,7 @@ impl OwnLocals {
         })
     }
 
-    /// What is left without them of a part of the block of a thread pointer.
+    /// A part of the block of a thread pointer without them.
     pub fn without(&self, pointer: usize, part: Range<usize>) -> Vec<Range<usize>> {
         let mut rest = Vec::new();
         let mut start = part.start;
@@ -78,10 +77,10 @@ impl OwnLocals {
         rest
     }
 
-    /// Gives them their first values in the block of a thread pointer.
+    /// Writes their initial values into the block of a thread pointer.
     ///
     /// # Safety
-    /// The block is the caller's.
+    /// The block belongs to the caller.
     pub unsafe fn write(&self, pointer: usize) {
         for part in &self.parts {
             let OwnPart { distance, initial } = part;
@@ -96,15 +95,15 @@ impl OwnLocals {
 
 /// The program's part of all thread blocks of the process.
 struct ProgramLocals {
-    /// How far below the thread pointer it begins.
+    /// Its distance below the thread pointer.
     distance: usize,
     len: usize,
-    /// Where the first values are, relocated, in memory; what has none is zero.
+    /// The initial values in memory, relocated; the rest is zero.
     initial: &'static [u8],
 }
 
 impl ProgramLocals {
-    /// That of the program, which is the first module that there is.
+    /// The part of the program, which is the first module.
     fn of_program() -> Option<ProgramLocals> {
         let mut is_first = true;
         let mut found = None;
@@ -138,7 +137,7 @@ impl ProgramLocals {
     }
 }
 
-/// The program's thread-locals: names, and places in its segment.
+/// The program's thread-locals: names, and positions in its segment.
 fn symbols(file: &MappedFile) -> Result<Vec<(String, Range<usize>)>, LoadError> {
     let malformed = |_| LoadError::Malformed {
         path: file.path().to_path_buf(),

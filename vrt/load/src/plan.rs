@@ -1,4 +1,4 @@
-//! The plan: everything that is worked out once, and what makes images of it.
+//! The plan: everything that is computed once, and the operations that make images from it.
 
 use std::ffi::c_char;
 use std::fmt;
@@ -22,50 +22,50 @@ use crate::relocate::Relocated;
 use crate::thread_block::{ThreadBlock, ThreadLocals};
 use crate::{LoadError, resolvers, start, symbols};
 
-/// What the caller has to say of names.
+/// The caller's decisions about symbols and libraries.
 ///
-/// Libraries are asked for by the name of their file: `libm.so.6`.
+/// Libraries are identified by the name of their file: `libm.so.6`.
 #[derive(Clone, Copy)]
 pub struct Options<'a> {
-    /// What the runtime provides: the address, in this process, of a function or variable. It is
-    /// asked for every reference that the program and its private libraries do not define
-    /// themselves, and comes before libc's definition.
+    /// What the runtime provides: the address, in this process, of a function or variable. It is consulted for every
+    /// reference that the program and its private libraries do not define themselves, and takes precedence over libc's
+    /// definition.
     pub provided: &'a dyn Fn(&str) -> Option<usize>,
-    /// Whether all that is needed of a library is provided, so that it is not loaded.
+    /// Whether everything that is needed from a library is provided, so that it is not loaded.
     pub is_provided: &'a dyn Fn(&str) -> bool,
-    /// Why a library must not be loaded. If the process has one for itself, nothing of it is seen by images.
+    /// The reason why a library must not be loaded, if so. If the process has one for itself, images see nothing of it.
     pub refused: &'a dyn Fn(&str) -> Option<String>,
-    /// Whether there is to be one of a library in the process, not one in each image.
+    /// Whether the process has one copy of a library for all images.
     pub shared: &'a dyn Fn(&str) -> bool,
-    /// Bytes right below the thread pointer that the process does not use in any thread: what
-    /// [`thread_reserve`](crate::thread_reserve) says. With 0, no image can have thread-locals.
+    /// Bytes right below the thread pointer that the process does not use in any thread: the result of
+    /// [`thread_reserve`](crate::thread_reserve). With 0, no image can have thread-locals.
     pub thread_reserve: usize,
 }
 
-/// How a program is entered. Offsets are those of the image.
+/// How a program is entered. Offsets are relative to the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Entry {
-    /// A program: [`Plan::start`] goes there. It will call `__libc_start_main`.
+    /// A program: [`Plan::start`] jumps there. It will call `__libc_start_main`.
     Start(usize),
     /// A shared object: its function `main`, to be called like any other.
     Main(usize),
-    /// There is no program but the process's own.
+    /// There is no program other than the process's own.
     OfProcess,
 }
 
-/// A program or library of which each image has a copy. Offsets are those of the image.
+/// A program or library of which each image has a copy. Offsets are relative to the image.
 #[derive(Clone, Debug)]
 pub struct Module {
     /// Its file.
     pub path: PathBuf,
-    /// Its name: as it names itself (`DT_SONAME`), else that of its file.
+    /// Its name: its own (`DT_SONAME`), otherwise that of its file.
     pub name: String,
-    /// Where it lies.
+    /// Its position.
     pub span: Range<usize>,
-    /// What is added to an address of its file to have the offset, modulo 2^64. It is the beginning
-    /// of its span, but for libraries that are linked to addresses of their own.
+    /// The difference between an offset and an address in its file, modulo 2^64. It is the beginning of its span,
+    /// except for libraries that are linked to addresses of their own.
     pub bias: usize,
-    /// Where its program headers are, if they are in memory, and how many.
+    /// The offset of its program headers, if they are in memory, and their number.
     pub program_headers: Option<(usize, usize)>,
     /// Its table for unwinding (`.eh_frame_hdr`).
     pub unwind_table: Option<usize>,
@@ -73,17 +73,17 @@ pub struct Module {
 
 /// A program with its private libraries, ready to be made into images.
 ///
-/// An image is made of memory of the caller's, in this order: [`map_code`](Plan::map_code) or
+/// An image is made in the caller's memory, in this order: [`map_code`](Plan::map_code) or
 /// [`copy_code`](Plan::copy_code), [`fill`](Plan::fill), then with its thread pointer the
-/// [`constructors`](Plan::constructors), and its [`entry`](Plan::entry). The plan does not change,
-/// and any thread may use it.
+/// [`constructors`](Plan::constructors), and its [`entry`](Plan::entry). The plan is immutable, and any thread may use
+/// it.
 pub struct Plan {
     files: Vec<MappedFile>,
     modules: Vec<Module>,
     shape: Shape,
     /// Pages that are written.
     data: Vec<Range<usize>>,
-    /// Those that are written when an image is made.
+    /// Pages that are written when an image is made.
     written: Written,
     lifecycle: Lifecycle,
     entry: Entry,
@@ -91,15 +91,13 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// Reads a program and its libraries, binds everything, and runs the resolvers of indirect
-    /// functions.
+    /// Reads a program and its libraries, binds all references, and runs the resolvers of indirect functions.
     ///
-    /// Libraries that the process shares are loaded into it now, so later changes of what the
-    /// process has loaded do not count. What is provided has to stay where it is as long as images
-    /// are made.
+    /// Libraries that the process shares are loaded into it now, so later changes of the process's libraries have no
+    /// effect. Whatever is provided must stay at its address as long as images are made.
     ///
     /// # Errors
-    /// The program cannot be loaded; see there.
+    /// The program cannot be loaded; see [`LoadError`].
     pub fn open(program: &Path, options: &Options) -> Result<Plan, LoadError> {
         if !cfg!(target_arch = "x86_64") {
             let architecture = std::env::consts::ARCH;
@@ -131,12 +129,13 @@ impl Plan {
         Ok(Plan { files, modules, shape, data, written, lifecycle, entry, runs_code_on_stack })
     }
 
-    /// Images without a program: thread blocks, with which code of the process's own program runs. They have
-    /// their own of that program's thread-locals whose symbols are named so that `is_own` says yes; the others
-    /// are copies, as in all images.
+    /// Images without a program: thread blocks with which code of the process's own program runs. They have their own
+    /// copies of that program's thread-locals for whose symbol's name `is_own` returns true; the others are copies of
+    /// the thread's, as in all images.
     ///
     /// # Errors
-    /// It cannot be told where the program has which: it has no symbols; or this processor is not known.
+    /// The positions of the program's thread-locals are unknown, as it has no symbols; or this processor is not
+    /// supported.
     pub fn of_thread_locals(is_own: &dyn Fn(&str) -> bool) -> Result<Plan, LoadError> {
         if !cfg!(target_arch = "x86_64") {
             let architecture = std::env::consts::ARCH;
@@ -158,13 +157,12 @@ impl Plan {
         })
     }
 
-    /// Bytes of one image, with its thread block: whole pages.
+    /// Bytes of one image, including its thread block: whole pages.
     pub fn size(&self) -> usize {
         self.shape.len
     }
 
-    /// What the address of an image has to be a multiple of: a page, or what the program's data
-    /// wants, up to 64 KiB.
+    /// The address of an image must be a multiple of this: a page, or what the program's data requires, up to 64 KiB.
     pub fn alignment(&self) -> usize {
         self.shape.layout.alignment
     }
@@ -174,36 +172,36 @@ impl Plan {
         &self.shape.layout.code
     }
 
-    /// The pages that are written: data with relocations, what is zero at first, and the thread
-    /// block but for the unused part of its reserve. They are what differs between images. What is
-    /// in neither [`code`](Self::code) nor here is unused.
+    /// The pages that are written: data with relocations, zero-initialised data, and the thread block except for the
+    /// unused part of its reserve. They are what differs between images. What is in neither [`code`](Self::code) nor
+    /// here is unused.
     pub fn data(&self) -> &[Range<usize>] {
         &self.data
     }
 
-    /// The modules: the program, then its private libraries as they were found, in ascending order.
+    /// The modules: the program, then its private libraries in the order in which they were found, in ascending order.
     pub fn modules(&self) -> &[Module] {
         &self.modules
     }
 
-    /// Whether the program, or a private library, has asked for stacks whose memory can be executed, as compilers do
-    /// for functions that are nested in others and whose addresses are taken.
+    /// Whether the program or a private library requires executable stacks, as compilers do for nested functions whose
+    /// addresses are taken.
     pub fn runs_code_on_stack(&self) -> bool {
         self.runs_code_on_stack
     }
 
-    /// Whether images have a library of their own whose name begins so.
+    /// Whether images have their own copy of a library whose name begins with `prefix`.
     pub fn has_private(&self, prefix: &str) -> bool {
         self.modules.iter().skip(1).any(|module| module.name.starts_with(prefix))
     }
 
-    /// How many mappings of the process an image costs whose code is mapped; those between pieces
-    /// of code are counted. An image whose code is copied costs none.
+    /// The number of mappings per image whose code is mapped, including those between pieces of code. An image whose
+    /// code is copied needs none.
     pub fn mappings(&self) -> usize {
         self.shape.layout.mappings(self.shape.len)
     }
 
-    /// How many words of an image hold addresses in it.
+    /// The number of words of an image that hold addresses in it.
     pub fn address_count(&self) -> usize {
         self.shape.template.address_count()
     }
@@ -211,19 +209,18 @@ impl Plan {
     /// Maps the code of an image from the files, readable and executable.
     ///
     /// # Errors
-    /// The system refuses; most likely the process has as many mappings as `vm.max_map_count`
-    /// allows. Some of the code may be mapped then.
+    /// The system refuses; most likely the process has reached the limit of mappings, `vm.max_map_count`. Some of the
+    /// code may be mapped then.
     ///
     /// # Safety
-    /// `[base, base + size)` is the caller's, and `base` a multiple of the alignment. What is
-    /// mapped there in place of code is replaced.
+    /// `[base, base + size)` belongs to the caller, and `base` is a multiple of the alignment. Anything mapped in place
+    /// of code is replaced.
     pub unsafe fn map_code(&self, base: usize) -> io::Result<()> {
         // SAFETY: as the caller promises.
         unsafe { self.shape.map_code(&self.files, base) }
     }
 
-    /// Asks the system for the pages of an image that are about to be written, all at once: a fault for each
-    /// takes twice as long.
+    /// Asks the system for all pages of an image that are about to be written: a fault for each takes twice as long.
     pub fn populate(&self, base: usize, with_code: bool) {
         let Written { data, all } = &self.written;
         image::populate(if with_code { all } else { data }, base);
@@ -232,19 +229,18 @@ impl Plan {
     /// Copies the code of an image.
     ///
     /// # Safety
-    /// `[base, base + size)` is the caller's and writable, and `base` a multiple of the alignment.
-    /// To be run, it has to be executable.
+    /// `[base, base + size)` belongs to the caller and is writable, and `base` is a multiple of the alignment. To be
+    /// run, it must be executable.
     pub unsafe fn copy_code(&self, base: usize) {
         // SAFETY: as the caller promises.
         unsafe { self.shape.copy_code(&self.files, base) }
     }
 
-    /// Writes the data of an image, and its thread block as a copy of the calling thread's. Pages
-    /// that are zero at first are not touched.
+    /// Writes the data of an image, and its thread block as a copy of the calling thread's. Zero pages are not touched.
     ///
     /// # Safety
-    /// `[base, base + size)` is the caller's, its data is writable and zero, and `base` a multiple
-    /// of the alignment.
+    /// `[base, base + size)` belongs to the caller, its data is writable and zero, and `base` is a multiple of the
+    /// alignment.
     pub unsafe fn fill(&self, base: usize) {
         // SAFETY: as the caller promises.
         unsafe { self.shape.fill(base) }
@@ -255,8 +251,8 @@ impl Plan {
         base + self.shape.thread_pointer
     }
 
-    /// Says by which number the image's libc knows its thread: by it locks know their owner. At first it
-    /// is that of the thread which filled the image.
+    /// Sets the number that identifies the image's thread to its libc: locks know their owner by it. Initially it is
+    /// that of the thread that filled the image.
     ///
     /// # Safety
     /// The image was filled.
@@ -265,21 +261,20 @@ impl Plan {
         unsafe { self.shape.block.process().set_number(self.thread_pointer(base), number) }
     }
 
-    /// Makes the thread block of an image fit another thread that goes on with it, in this process
-    /// or in another: takes over the process's thread-locals, and its table of dynamic
-    /// thread-locals. The image's own thread-locals stay, and so do the stack protector's canary, the
-    /// key of saved pointers and the thread's number.
+    /// Adapts the thread block of an image to another thread that continues it, in this process or in another: takes
+    /// over the process's thread-locals, and its table of dynamic thread-locals. The image's own thread-locals are
+    /// kept, and so are the stack protector's canary, the key of saved pointers and the thread's number.
     ///
     /// # Safety
-    /// The image was filled and does not run; `from` is the thread pointer of a thread of this
-    /// process that does not end meanwhile, and not that of an image.
+    /// The image was filled and does not run; `from` is the thread pointer of a thread of this process that does not
+    /// end meanwhile, and not that of an image.
     pub unsafe fn refresh_thread_block(&self, base: usize, from: usize) {
         // SAFETY: as the caller promises.
         unsafe { self.shape.block.refresh(self.thread_pointer(base), from) }
     }
 
-    /// Where an image has what concerns the process and not the program: copies of thread-locals,
-    /// which [`refresh_thread_block`](Self::refresh_thread_block) replaces, and the control block.
+    /// The parts of an image that concern the process and not the program: copies of thread-locals, which
+    /// [`refresh_thread_block`](Self::refresh_thread_block) replaces, and the control block.
     pub fn of_process(&self) -> Vec<Range<usize>> {
         let pointer = self.shape.thread_pointer;
         self.shape
@@ -296,25 +291,24 @@ impl Plan {
         offset >= pointer || copies.any(|part| part.contains(&offset))
     }
 
-    /// Bytes of a thread block for a further thread of an image.
+    /// Bytes of a thread block for another thread of an image.
     pub fn thread_block_size(&self) -> usize {
         self.shape.block.size()
     }
 
-    /// Makes a thread block for a further thread of an image, with new thread-locals. Returns its
-    /// thread pointer.
+    /// Makes a thread block for another thread of an image, with new thread-locals. Returns its thread pointer.
     ///
     /// # Safety
-    /// The image was filled. The memory at `at` is the caller's, writable, and as long as
-    /// [`thread_block_size`](Self::thread_block_size) says. `from` is the thread pointer of a
-    /// thread of this process that does not end meanwhile, and not that of an image.
+    /// The image was filled. The memory at `at` belongs to the caller, is writable, and
+    /// [`thread_block_size`](Self::thread_block_size) bytes long. `from` is the thread pointer of a thread of this
+    /// process that does not end meanwhile, and not that of an image.
     pub unsafe fn fill_thread_block(&self, base: usize, at: usize, from: usize) -> usize {
         // SAFETY: as the caller promises.
         unsafe { self.shape.block.make(base, at, from) }
     }
 
-    /// Takes thread-specific data out of the block of a thread pointer: the number of each key, and its
-    /// value. It is for who ends a thread, and calls the functions that belong to the keys.
+    /// Takes thread-specific data out of the block of a thread pointer: the number of each key, and its value. For a
+    /// caller that ends a thread and calls the destructors of the keys.
     ///
     /// # Safety
     /// The thread pointer is one of [`thread_pointer`](Self::thread_pointer) or
@@ -324,7 +318,7 @@ impl Plan {
         unsafe { self.shape.block.process().take_specific(pointer) }
     }
 
-    /// Copies what a thread ends with, which who joins it gets, from the block of one thread pointer to that
+    /// Copies the result of a thread, which the joining thread receives, from the block of one thread pointer to that
     /// of another.
     ///
     /// # Safety
@@ -335,9 +329,8 @@ impl Plan {
         unsafe { self.shape.block.process().copy_result(to, from) }
     }
 
-    /// Addresses of the functions that run before the program, in their order: dependencies first.
-    /// They are called with the thread pointer set, with the number of arguments, the arguments,
-    /// and the environment.
+    /// Addresses of the functions that run before the program, in order: dependencies first. They are called with the
+    /// thread pointer set, and with the number of arguments, the arguments, and the environment.
     ///
     /// # Safety
     /// The image was filled, and stays as long as the iterator is used.
@@ -346,8 +339,8 @@ impl Plan {
         unsafe { self.lifecycle.constructors(base) }
     }
 
-    /// Addresses of the functions that run after the program, in their order, which is the reverse.
-    /// They are called without arguments.
+    /// Addresses of the functions that run after the program, in order, which is the reverse. They are called without
+    /// arguments.
     ///
     /// # Safety
     /// As [`constructors`](Self::constructors).
@@ -361,12 +354,12 @@ impl Plan {
         self.entry
     }
 
-    /// Enters a program as the kernel would, with the image's thread pointer, on the stack that is
-    /// in use. If the entry is that of a shared object, the process aborts.
+    /// Enters a program as the kernel would, with the image's thread pointer, on the current stack. If the entry is
+    /// that of a shared object, the process aborts.
     ///
     /// # Safety
-    /// The image is complete, and the strings live as long as it does. `environment` ends with a
-    /// null pointer. Nobody waits for the calling function to return.
+    /// The image is complete, and the strings live as long as it does. `environment` ends with a null pointer. The
+    /// call does not return, and nothing waits for it to return.
     pub unsafe fn start(
         &self,
         base: usize,
@@ -402,14 +395,14 @@ impl Plan {
         self.files.iter().any(|file| Elf::parse(file).is_ok_and(|elf| refers(&elf)))
     }
 
-    /// The offset of a symbol that a private module defines, in its default version; of several the
-    /// first module's. Thread-locals and indirect functions have none. It is looked for in tables
-    /// of thousands, so keep what is found.
+    /// The offset of a symbol that a private module defines, in its default version; if several do, that of the first
+    /// module. Thread-locals and indirect functions have none. It is looked up in tables of thousands of symbols, so
+    /// keep the result.
     pub fn symbol(&self, name: &str) -> Option<usize> {
         (0..self.modules.len()).find_map(|module| self.symbol_of(module, name))
     }
 
-    /// The same of the private library whose name begins so: `libc.so` for a private libc.
+    /// The same for the private library whose name begins with `prefix`: `libc.so` for a private libc.
     pub fn symbol_in(&self, prefix: &str, name: &str) -> Option<usize> {
         let modules = self.modules.iter().enumerate().skip(1);
         let mut modules = modules.filter(|(_, module)| module.name.starts_with(prefix));
@@ -422,8 +415,8 @@ impl Plan {
         Some(self.shape.layout.places[module].offset(value))
     }
 
-    /// The symbol that an offset of the image belongs to: its name, and where it begins. Only symbols count
-    /// that others can be bound to.
+    /// The symbol to which an offset of the image belongs: its name, and where it begins. Only symbols that others can
+    /// be bound to count.
     pub fn symbol_at(&self, offset: usize) -> Option<(String, usize)> {
         let number = self.modules.iter().position(|module| module.span.contains(&offset))?;
         let elf = Elf::parse(&self.files[number]).ok()?;
@@ -439,7 +432,7 @@ impl Plan {
         Some((String::from_utf8_lossy(elf.name(symbol).ok()?).into_owned(), start))
     }
 
-    /// The module that has an offset of the image, for those who unwind stacks.
+    /// The module that contains an offset of the image, for unwinding stacks.
     pub fn find_module(&self, offset: usize) -> Option<&Module> {
         let behind = self.modules.partition_point(|module| module.span.start <= offset);
         self.modules[..behind].last().filter(|module| module.span.contains(&offset))
@@ -457,7 +450,7 @@ impl fmt::Debug for Plan {
     }
 }
 
-/// Where a program begins.
+/// The entry of a program.
 fn entry(program: &Elf, place: &Place) -> Result<Entry, LoadError> {
     let path = || program.path().to_path_buf();
     if program.is_program() {
@@ -484,7 +477,7 @@ fn default_symbol(module: &Elf, name: &[u8]) -> Option<u64> {
 }
 
 impl Shape {
-    /// Takes over what is known of the memory.
+    /// Stores the computed memory.
     fn set_memory(&mut self, relocated: &Relocated, modules: &[Elf]) -> Result<(), LoadError> {
         let (memory, locals) = relocated.memory(modules, &self.layout)?;
         self.template = memory.template();

@@ -1,4 +1,4 @@
-//! What the process has itself: symbols of its libraries, and where their files are.
+//! The process's own symbols and libraries, and the files of these libraries.
 
 use std::ffi::{CStr, CString, OsStr, c_int, c_void};
 use std::os::unix::ffi::OsStrExt;
@@ -6,11 +6,11 @@ use std::path::{Path, PathBuf};
 
 use crate::elf::{ENDIAN, Symbol};
 
-/// The version of symbols by which the parts of glibc know each other.
+/// The version of the symbols that the parts of glibc use among themselves.
 pub(crate) const PRIVATE_VERSION: &[u8] = b"GLIBC_PRIVATE";
 
-/// Whether a library of images has to be the very file that the process uses, if it uses one: the
-/// parts of glibc fit their own loader alone, of which there is one in the process.
+/// Whether a library of images must be the very file that the process uses, if it uses one: the
+/// parts of glibc fit only their own loader, of which the process has one.
 pub(crate) fn must_be_its_own(library: &str) -> bool {
     library.starts_with("libc.so")
 }
@@ -38,13 +38,13 @@ pub(crate) fn symbol(name: &[u8], version: Option<&[u8]>) -> Option<usize> {
     versioned.or_else(|| symbol(name.as_bytes(), None).filter(|found| is_without_versions(*found)))
 }
 
-/// What a look-up says; zero can be the value of a symbol, but then nobody needs its address.
+/// The result of a lookup; a symbol's value can be zero, but then its address is never needed.
 fn address(look_up: impl FnOnce() -> *mut c_void) -> Option<usize> {
     let found = look_up() as usize;
     (found != 0).then_some(found)
 }
 
-/// What the system's loader keeps of a library, as far as it is public.
+/// The public part of the system loader's record of a library.
 #[repr(C)]
 struct LinkMap {
     bias: usize,
@@ -63,7 +63,7 @@ unsafe extern "C" {
 const RTLD_DL_SYMENT: c_int = 1;
 const RTLD_DL_LINKMAP: c_int = 2;
 
-/// What the system's loader says of an address; null if it knows nothing.
+/// The system loader's description of an address; null if it has none.
 fn described(address: usize, what: c_int) -> *mut c_void {
     let mut extra: *mut c_void = std::ptr::null_mut();
     // SAFETY: plain numbers, which the function sets.
@@ -73,7 +73,7 @@ fn described(address: usize, what: c_int) -> *mut c_void {
     if known == 0 { std::ptr::null_mut() } else { extra }
 }
 
-/// The name of the file of the library that has this address; the program has none.
+/// The file name of the library that contains this address; `None` for the program.
 pub(crate) fn library_at(address: usize) -> Option<String> {
     let map = described(address, RTLD_DL_LINKMAP).cast::<LinkMap>();
     if map.is_null() {
@@ -90,7 +90,7 @@ pub(crate) fn library_at(address: usize) -> Option<String> {
     Some(file.to_string_lossy().into_owned())
 }
 
-/// Whether the library that has this address gives no versions to its symbols.
+/// Whether the library that contains this address has no symbol versions.
 fn is_without_versions(address: usize) -> bool {
     let map = described(address, RTLD_DL_LINKMAP).cast::<LinkMap>();
     if map.is_null() {
@@ -110,15 +110,15 @@ fn is_without_versions(address: usize) -> bool {
     true
 }
 
-/// How long a variable of the process is, if a symbol says so.
+/// The length of a variable of the process, if a symbol gives it.
 pub(crate) fn len_of(address: usize) -> Option<usize> {
     let symbol = described(address, RTLD_DL_SYMENT).cast::<Symbol>();
     // SAFETY: a symbol of a library that stays loaded.
     (!symbol.is_null()).then(|| unsafe { (*symbol).st_size.get(ENDIAN) as usize })
 }
 
-/// Loads a library for the process, so that its symbols are found by [`symbol`]; the error is what
-/// the system's loader says.
+/// Loads a library for the process, so that [`symbol`] finds its symbols; the error is the message
+/// of the system's loader.
 pub(crate) fn load(library: &Path) -> Result<(), String> {
     let name = CString::new(library.as_os_str().as_bytes());
     let name = name.map_err(|_| "its name has a zero byte".to_string())?;

@@ -1,7 +1,7 @@
-//! What a thread block of the process looks like: how much lies below the thread pointer, and how
-//! long glibc's control block is, with the fields in it that are a thread's own.
+//! The layout of a thread block of the process: how much lies below the thread pointer, and how
+//! long glibc's control block is, with those of its fields that belong to a thread.
 //!
-//! Nothing of this is written down by glibc, so it is asked and measured, in the process itself.
+//! glibc documents none of this, so it is queried and measured in the process itself.
 
 use std::ffi::c_void;
 use std::ops::Range;
@@ -11,31 +11,30 @@ use crate::memory::WORD;
 use crate::process::{self, PRIVATE_VERSION};
 use crate::thread_pointer;
 
-/// Thread-locals further below the thread pointer are not part of the block, but were allocated.
+/// Thread-locals further below the thread pointer are not part of the block, but were allocated separately.
 const FURTHEST: usize = 1 << 20;
 
-/// Bytes of `struct pthread` where nobody says how many: those of glibc 2.36.
+/// The size of `struct pthread` if it is not known: that of glibc 2.36.
 const USUAL_CONTROL: usize = 2304;
 
-/// How far into the control block the thread's number is looked for, and from where: in front of it
-/// are the fields that the ABI knows.
+/// The part of the control block in which the thread's number is searched: before it are the fields that the ABI
+/// defines.
 const IDENTITY: Range<usize> = 0x40..1024;
 
-/// Fields of the control block by the ABI: its own address, twice, and the table of dynamic
-/// thread-locals.
+/// Fields of the control block defined by the ABI: its own address, twice, and the table of dynamic thread-locals.
 const SELF: [usize; 2] = [0, 16];
 const DYNAMIC: usize = 8;
 
-/// Thread-specific data: bytes for a key, how many keys make a block, and its bytes.
+/// Thread-specific data: bytes per key, keys per block, and bytes per block.
 const SPECIFIC: usize = size_of::<Specific>();
 const SPECIFIC_KEYS: usize = 32;
 const SPECIFIC_BLOCK: usize = SPECIFIC * SPECIFIC_KEYS;
 
-/// A value of thread-specific data, as libc keeps it.
+/// A value of thread-specific data, as libc stores it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct Specific {
-    /// That of the key when the value was set: it counts only as long as the key has it.
+    /// The sequence number of the key when the value was set: the value is valid only as long as the key still has it.
     pub sequence: usize,
     /// The value.
     pub value: usize,
@@ -46,20 +45,20 @@ pub struct Specific {
 pub(crate) struct ProcessThread {
     /// Bytes below the thread pointer that are in use.
     pub locals: usize,
-    /// Bytes below the thread pointer that there are; libraries that come later get some of them.
+    /// Bytes available below the thread pointer; libraries that are loaded later get some of them.
     pub room: usize,
     /// Bytes of the control block.
     pub control: usize,
-    /// What thread pointers are a multiple of.
+    /// Thread pointers are multiples of this.
     pub alignment: usize,
-    /// Where the control block has the thread's number.
+    /// The position of the thread's number in the control block.
     identity: Option<usize>,
-    /// Where the thread's area of restartable sequences is, from the thread pointer.
+    /// The position of the thread's area of restartable sequences, from the thread pointer.
     restartable: Option<isize>,
-    /// Where the control block has values of thread-specific data (`pthread_setspecific`), and where
-    /// it refers to more of them.
+    /// The position in the control block of values of thread-specific data (`pthread_setspecific`), and of the
+    /// references to more of them.
     specific: Range<usize>,
-    /// Where the control block has what the thread ends with, which who joins it gets.
+    /// The position in the control block of the thread's result, which the joining thread receives.
     result: Option<usize>,
 }
 
@@ -94,18 +93,17 @@ impl ProcessThread {
         }
     }
 
-    /// The offset of one of the process's thread-locals from the thread pointer, if it lies in the
-    /// block.
+    /// The offset of one of the process's thread-locals from the thread pointer, if it lies in the block.
     pub fn offset_of(&self, address: usize) -> Option<isize> {
         let offset = address.wrapping_sub(thread_pointer::get()) as isize;
         (-(self.locals as isize)..self.control as isize).contains(&offset).then_some(offset)
     }
 
-    /// Copies a control block. What refers to the block itself does so in the copy, and there is no
-    /// thread-specific data: a libc has keys of its own for these.
+    /// Copies a control block. Pointers to the block itself are adjusted, and thread-specific data is left out: a libc
+    /// has its own keys for these.
     ///
     /// # Safety
-    /// Both are thread pointers, with control blocks of this length behind them.
+    /// Both are thread pointers, followed by control blocks of this length.
     pub unsafe fn copy_control(&self, to: usize, from: usize) {
         let own = from..from + self.control;
         for offset in (0..self.control & !7).step_by(8) {
@@ -133,7 +131,7 @@ impl ProcessThread {
         }
     }
 
-    /// Copies where the thread's dynamic thread-locals are.
+    /// Copies the reference to the thread's dynamic thread-locals.
     ///
     /// # Safety
     /// As [`copy_control`](Self::copy_control).
@@ -145,7 +143,7 @@ impl ProcessThread {
         }
     }
 
-    /// Says by which number locks know the thread of a control block.
+    /// Sets the number that identifies the thread of a control block to locks.
     ///
     /// # Safety
     /// It is the thread pointer of a block.
@@ -156,7 +154,7 @@ impl ProcessThread {
         }
     }
 
-    /// Copies what a thread ends with (`pthread_exit`, `PTHREAD_CANCELED`).
+    /// Copies a thread's result (`pthread_exit`, `PTHREAD_CANCELED`).
     ///
     /// # Safety
     /// As [`copy_control`](Self::copy_control).
@@ -173,7 +171,7 @@ impl ProcessThread {
     /// Takes the values of thread-specific data out of a control block, with the numbers of their keys.
     ///
     /// # Safety
-    /// It is the thread pointer of a block, whose thread does not run meanwhile or is the caller.
+    /// It is the thread pointer of a block whose thread does not run meanwhile or is the caller.
     pub unsafe fn take_specific(&self, of: usize) -> Vec<(usize, Specific)> {
         let mut taken = Vec::new();
         if self.specific.is_empty() {
@@ -195,13 +193,13 @@ impl ProcessThread {
         taken
     }
 
-    /// The kernel writes the processor's number into the area of the thread's own block, never into
-    /// that of a copy; there it has to say that nobody does.
+    /// The kernel writes the processor's number into the area of the thread's own block, never into that of a copy; the
+    /// copy must state that it is not registered.
     ///
     /// # Safety
     /// `to` is the thread pointer of a copy.
     pub unsafe fn forget_restartable(&self, to: usize) {
-        /// The two first words: the processor at the beginning, and the processor.
+        /// The first two words: the processor at the beginning, and the processor.
         const AREA: [i32; 2] = [0, -1];
         let Some(offset) = self.restartable else { return };
         // SAFETY: the area lies in the block, as was checked when it was found.
@@ -216,7 +214,7 @@ fn unsigned(name: &[u8], version: &[u8]) -> Option<u32> {
     Some(unsafe { (address as *const u32).read() })
 }
 
-/// Where glibc 2.35 and newer have a thread's area of restartable sequences.
+/// The position of a thread's area of restartable sequences in glibc 2.35 and newer.
 fn restartable(control: usize) -> Option<isize> {
     let address = process::symbol(b"__rseq_offset", Some(b"GLIBC_2.35"))?;
     // SAFETY: glibc defines it as a `ptrdiff_t`.
@@ -225,7 +223,7 @@ fn restartable(control: usize) -> Option<isize> {
     (offset != 0 && block.contains(&offset)).then_some(offset)
 }
 
-/// How many bytes below the thread pointer there are, and how it is aligned.
+/// The number of bytes available below the thread pointer, and its alignment.
 fn static_room(control: usize) -> Option<(usize, usize)> {
     let address = process::symbol(b"_dl_get_tls_static_info", Some(PRIVATE_VERSION))?;
     // SAFETY: the loader's function of this type, which reports two numbers.
@@ -239,8 +237,8 @@ fn static_room(control: usize) -> Option<(usize, usize)> {
     (alignment.is_power_of_two() && size < FURTHEST).then_some((room, alignment))
 }
 
-/// Where a control block has the thread's number: where it is in this thread, and if that is in
-/// several places, as with small numbers, where it is in another thread as well.
+/// The position of the thread's number in a control block: its position in this thread, and if there are several, as
+/// with small numbers, its position in another thread as well.
 fn identity(pointer: usize, control: usize) -> Option<usize> {
     let candidates = identities(pointer, control);
     if candidates.len() <= 1 {
@@ -254,7 +252,7 @@ fn identity(pointer: usize, control: usize) -> Option<usize> {
     candidates.into_iter().find(|offset| other.contains(offset))
 }
 
-/// Places of the calling thread's control block that have its number.
+/// Positions in the calling thread's control block that hold its number.
 fn identities(pointer: usize, control: usize) -> Vec<usize> {
     // SAFETY: a system call without arguments.
     let number = unsafe { libc::syscall(libc::SYS_gettid) } as i32;
@@ -268,9 +266,9 @@ fn identities(pointer: usize, control: usize) -> Vec<usize> {
         .collect()
 }
 
-/// Where the control block has thread-specific data: a block of pairs of a sequence number and a value,
-/// and as many pointers to such blocks, of which the first points to the first block. It is found by
-/// what is written for a key.
+/// The position of thread-specific data in the control block: a block of pairs of a sequence number and a value, and as
+/// many pointers to such blocks, the first of which points to the first block. It is found by writing a value for a
+/// key.
 fn specific(pointer: usize, control: usize) -> Range<usize> {
     const TABLE: usize = SPECIFIC_KEYS * 8;
     const VALUE: usize = 0x7652_7374_6c6f_6164;
@@ -299,8 +297,8 @@ fn specific(pointer: usize, control: usize) -> Range<usize> {
     }
 }
 
-/// Where a control block has what the thread ends with: where it is in a thread that has ended so, and is
-/// there until it is joined.
+/// The position of a thread's result in a control block: found in a thread that has ended with a known result and has
+/// not been joined.
 fn result(control: usize) -> Option<usize> {
     const VALUE: usize = 0x7652_7374_6c65_6e64;
     /// Long enough for a thread to begin and end on a busy machine.

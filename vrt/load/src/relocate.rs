@@ -1,9 +1,10 @@
 //! Turns the relocations of all modules into the initial memory of an image.
 //!
-//! Nearly everything is known now: what a word is in all images, or which offset of the image it is
-//! the address of. What has to wait until the rest is there: functions that a resolver chooses
-//! (IFUNC), and after these the copies of other modules' variables that the program wants, and what
-//! thread-locals begin with. [`Relocated::memory`] makes the latter two each time anew.
+//! Nearly everything is known now: the value of a word in all images, or the offset of the image
+//! whose address it is. Two things must wait until the rest is complete: functions that a resolver
+//! chooses (IFUNC), and after these the copies of other modules' variables that the program wants,
+//! and the initial values of thread-locals. [`Relocated::memory`] computes the latter two each
+//! time.
 
 use std::ops::Range;
 
@@ -17,20 +18,20 @@ use crate::symbols::{Bound, Definition, Scope, Use};
 use crate::thread_block::{ThreadBlock, ThreadLocals};
 use crate::{LoadError, Options, process};
 
-/// What is known of an image's memory.
+/// The known contents of an image's memory.
 #[derive(Default)]
 pub(crate) struct Relocated {
     memory: Memory,
-    /// By module: words that hold what a resolver says.
+    /// By module: words that hold the result of a resolver.
     pub resolved: Vec<Vec<Resolved>>,
     /// Variables that the program wants a copy of.
     copies: Vec<CopiedVariable>,
-    /// What thread-locals begin with: where it is in the image, and where it goes, from the lowest
-    /// of the private thread-locals on.
+    /// The initial values of thread-locals: their position in the image, and their destination,
+    /// relative to the lowest of the private thread-locals.
     thread_locals: Vec<(Range<usize>, usize)>,
 }
 
-/// A word that holds the address of a function that a resolver chooses.
+/// A word that holds the address of a function chosen by a resolver.
 #[derive(Clone, Copy)]
 pub(crate) struct Resolved {
     pub at: usize,
@@ -43,12 +44,12 @@ pub(crate) struct Resolved {
 enum CopiedVariable {
     /// It is data.
     Within { from: Range<usize>, to: usize },
-    /// It is constant, or the process's.
+    /// It is constant, or belongs to the process.
     Bytes { bytes: Vec<u8>, to: usize },
 }
 
 impl Relocated {
-    /// Works through the relocations of all modules.
+    /// Processes the relocations of all modules.
     pub fn new(
         modules: &[Elf],
         layout: &Layout,
@@ -73,13 +74,13 @@ impl Relocated {
         Ok(work.relocated)
     }
 
-    /// Writes what a resolver chose: an offset of the image, or an address of the process.
+    /// Writes the result of a resolver: an offset of the image, or an address of the process.
     pub fn resolve(&mut self, word: &Resolved, chosen: Result<usize, usize>) {
         let add = |value: usize| value.wrapping_add_signed(word.addend as isize);
         self.write(word.at, chosen.map(add).map_err(add));
     }
 
-    /// Writes a word: an offset of the image, or something that is the same for all images.
+    /// Writes a word: an offset of the image, or a value that is the same for all images.
     pub fn write(&mut self, at: usize, word: Result<usize, usize>) {
         match word {
             Ok(offset) => self.memory.write_address(at, offset),
@@ -156,7 +157,7 @@ impl<'data> Work<'_, 'data> {
         Ok(())
     }
 
-    /// The offset that a relocation writes to.
+    /// The offset to which a relocation writes.
     fn target(&self, number: usize, address: u64, len: usize) -> Result<usize, LoadError> {
         let at = self.layout.places[number].offset(address);
         let is_whole = at
@@ -219,7 +220,7 @@ impl<'data> Work<'_, 'data> {
         Ok(String::from_utf8_lossy(name).into_owned())
     }
 
-    /// Writes the address of what a reference is bound to.
+    /// Writes the address that a reference is bound to.
     fn write_bound(
         &mut self,
         number: usize,
@@ -252,7 +253,7 @@ impl<'data> Work<'_, 'data> {
         Ok(())
     }
 
-    /// Notes a word that holds what a resolver says.
+    /// Records a word that holds the result of a resolver.
     fn resolved(&mut self, number: usize, word: Resolved) -> Result<(), LoadError> {
         let is_inside =
             |code: &Code| (code.offset..code.offset + code.len).contains(&word.resolver);
@@ -263,7 +264,7 @@ impl<'data> Work<'_, 'data> {
         Ok(())
     }
 
-    /// Notes a variable of which the program has a copy.
+    /// Records a variable that the program has a copy of.
     fn copy(&mut self, number: usize, address: u64, index: usize) -> Result<(), LoadError> {
         let len = self.modules[number].symbol(index)?.st_size(ENDIAN) as usize;
         let to = self.target(number, address, len)?;
@@ -289,8 +290,8 @@ impl<'data> Work<'_, 'data> {
         Ok(())
     }
 
-    /// Writes one of the words by which thread-locals are reached. With [`tls_get_addr`] what the
-    /// ABI calls a module's number is the distance of its block from the thread pointer.
+    /// Writes one of the words through which thread-locals are accessed. For [`tls_get_addr`], what
+    /// the ABI calls a module's number is the distance of its block from the thread pointer.
     ///
     /// [`tls_get_addr`]: crate::thread_pointer::tls_get_addr
     fn write_thread_local(

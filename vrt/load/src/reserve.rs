@@ -1,26 +1,25 @@
 //! Room right below the thread pointer that nothing of the process uses.
 //!
-//! The code of an ordinary program has the distances of its thread-locals from the thread pointer
-//! in its instructions, and the linker counts them from there downwards. Where a process loads such
-//! programs, its own program has to leave that room free, in all of its threads. It does if the
-//! last of its own thread-locals is a large one that nobody uses: then that lies right below the
-//! thread pointer.
+//! The code of an ordinary program contains the distances of its thread-locals from the thread pointer in its
+//! instructions, and the linker counts them from there downwards. If a process loads such programs, its own program
+//! must leave that room free in all of its threads. It does so if the last of its own thread-locals is a large one that
+//! is never used: then that one lies right below the thread pointer.
 //!
 //! This file defines it. Linkers put it last because of the name of its section:
 //!
-//! * GNU ld has a rule of its own for `.tcommon`, behind all other thread-locals.
-//! * Others (rustc uses lld) make an output section of each unknown name, and order those of one kind
-//!   as they met them. As this file has an empty place in `.tbss`, too, they met that first.
+//! * GNU ld has a special rule for `.tcommon`, which comes after all other thread-locals.
+//! * Others (rustc uses lld) make an output section for each unknown name, and order sections of the same kind as they
+//!   first occur. As this file has an empty place in `.tbss`, too, that section occurs first.
 //!
 //! Both sections are kept where [`thread_reserve`] is linked, which refers to them. It measures
-//! where the reserve really is, so a linker that orders otherwise is found out. A program needs
-//! nothing but to call it: no build script, no arguments of the linker. The function has to be in
-//! the program itself, not in a shared library.
+//! where the reserve really is, so that a linker with another order is detected. A program only
+//! needs to call it: no build script, no linker arguments. The function must be in the program
+//! itself, not in a shared library.
 
 /// Bytes of the reserve.
 const RESERVE: usize = 64 << 10;
 
-/// The reserve is not where it has to be.
+/// The reserve is not in its required place.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReserveError {
     /// Something else lies between the reserve and the thread pointer.
@@ -30,7 +29,7 @@ pub enum ReserveError {
          lld (-C link-arg=-fuse-ld=lld)"
     )]
     NotLast {
-        /// Bytes of thread-locals behind the reserve.
+        /// Bytes of thread-locals after the reserve.
         distance: usize,
     },
     /// The reserve is in the thread-locals of a library.
@@ -39,7 +38,7 @@ pub enum ReserveError {
          program's thread-locals: link this library statically into the program"
     )]
     NotInProgram,
-    /// There is no reserve on this processor.
+    /// This processor has no reserve.
     #[error(
         "programs can be loaded on x86_64 alone, and only there is room below the thread pointer"
     )]
@@ -83,8 +82,8 @@ fn offset() -> usize {
     reserve
 }
 
-/// How many bytes right below the thread pointer are free in all threads of this process, for
-/// [`Options::thread_reserve`](crate::Options::thread_reserve).
+/// The number of bytes right below the thread pointer that are free in all threads of this process,
+/// for [`Options::thread_reserve`](crate::Options::thread_reserve).
 ///
 /// # Errors
 /// The linker put other thread-locals of the program there.
@@ -121,7 +120,7 @@ pub fn thread_reserve() -> Result<usize, ReserveError> {
     }
 }
 
-/// How many bytes right below the thread pointer are free: none on this processor.
+/// The number of free bytes right below the thread pointer: none on this processor.
 ///
 /// # Errors
 /// Always.

@@ -1,12 +1,12 @@
 //! Runs resolvers of indirect functions (IFUNC), which choose the code that suits the processor.
 //!
-//! They run once, in a scratch image that is complete but for what they choose, with its thread
-//! pointer. What they return is an address in that image, so it says which offset every image
-//! needs. Resolvers of dependencies run first, and what they chose is written at once, as others
-//! may call it.
+//! They run once, in a scratch image that is complete except for their results, with its thread
+//! pointer. They return an address in that image, which yields the offset for every image.
+//! Resolvers of dependencies run first, and their results are written at once, as others may call
+//! these functions.
 //!
-//! What they write is kept as well: one of glibc's only exists to find out how large the
-//! processor's caches are, and its `memcpy` relies on that.
+//! What they write is kept as well: one of glibc's resolvers only exists to determine the sizes of
+//! the processor's caches, on which its `memcpy` relies.
 
 use std::{io, ptr};
 
@@ -64,7 +64,7 @@ pub(crate) fn run(
     Ok(true)
 }
 
-/// Takes over what the resolvers wrote into the data of their image.
+/// Keeps what the resolvers wrote into the data of their image.
 fn keep_written(
     shape: &Shape,
     scratch: &Scratch,
@@ -105,7 +105,7 @@ fn is_present(page: usize) -> io::Result<bool> {
 /// Calls a resolver with a thread pointer.
 ///
 /// # Safety
-/// The function and the thread pointer are those of a complete image.
+/// The function and the thread pointer belong to a complete image.
 unsafe fn call(resolver: usize, thread_pointer: usize) -> usize {
     let own = thread_pointer::get();
     // SAFETY: a resolver takes no arguments on x86-64. Nothing of this process runs in between.

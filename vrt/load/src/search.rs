@@ -1,9 +1,9 @@
-//! Where libraries are: the folders that the system's loader looks into, in its order.
+//! Finds libraries: the directories that the system's loader searches, in its order.
 //!
-//! That is `DT_RPATH` of the module that needs the library and of those that brought it in (unless
-//! it has a `DT_RUNPATH`), `LD_LIBRARY_PATH`, its `DT_RUNPATH`, `/etc/ld.so.cache`, the system's
-//! folders. What is left out: variants for newer processors (`glibc-hwcaps`) and tokens other than
-//! `$ORIGIN`.
+//! These are `DT_RPATH` of the module that needs the library and of those that required it (unless
+//! the module has a `DT_RUNPATH`), `LD_LIBRARY_PATH`, its `DT_RUNPATH`, `/etc/ld.so.cache`, and the
+//! system's directories. Not supported are variants for newer processors (`glibc-hwcaps`) and
+//! tokens other than `$ORIGIN`.
 
 use std::ffi::OsStr;
 use std::io::ErrorKind;
@@ -16,7 +16,7 @@ use crate::elf::Elf;
 use crate::file::MappedFile;
 use crate::process;
 
-/// Looked into last, unless a module is linked with `-z nodefaultlib`.
+/// Searched last, unless a module is linked with `-z nodefaultlib`.
 const SYSTEM_FOLDERS: [&str; 6] = [
     "/lib/x86_64-linux-gnu",
     "/usr/lib/x86_64-linux-gnu",
@@ -28,7 +28,7 @@ const SYSTEM_FOLDERS: [&str; 6] = [
 
 const CACHE: &str = "/etc/ld.so.cache";
 
-/// What a search needs that is the same for all libraries.
+/// The data of a search that are the same for all libraries.
 pub(crate) struct Search {
     environment: Vec<PathBuf>,
     cache: Vec<u8>,
@@ -47,8 +47,8 @@ impl Search {
         Search { environment, cache: std::fs::read(CACHE).unwrap_or_default() }
     }
 
-    /// The file of a library that `needed_by` names; `chain` are that module and those that brought
-    /// it in, up to the program.
+    /// The file of a library that `needed_by` names; `chain` consists of that module and those that
+    /// required it, up to the program.
     pub fn find(&self, library: &str, chain: &[&Linkage]) -> Result<MappedFile, LoadError> {
         let Some((needed_by, _)) = chain.split_first() else {
             return MappedFile::open(Path::new(library));
@@ -103,7 +103,7 @@ fn not_found(library: &str, needed_by: &Linkage, searched: Vec<PathBuf>) -> Load
     LoadError::LibraryNotFound { library: library.to_string(), needed_by, searched }
 }
 
-/// Opens a library if it is there and made for this processor.
+/// Opens a library if it exists and is for this processor.
 fn open(path: &Path) -> Result<Option<MappedFile>, LoadError> {
     let file = match MappedFile::open(path) {
         Ok(file) => file,
@@ -124,16 +124,16 @@ fn open(path: &Path) -> Result<Option<MappedFile>, LoadError> {
     }
 }
 
-/// The files that the cache of the system's loader has for a library.
+/// The files for a library in the cache of the system's loader.
 ///
-/// The cache is a header of 48 bytes, entries of 24 bytes, and strings, whose offsets count from
-/// the header. Systems before glibc 2.32 put an older table in front of it, with a magic word of
-/// its own.
+/// The cache consists of a header of 48 bytes, entries of 24 bytes, and strings, whose offsets
+/// count from the header. Systems before glibc 2.32 put an older table in front of it, with its own
+/// magic word.
 fn cached(cache: &[u8], library: &str) -> Vec<PathBuf> {
     const MAGIC: &[u8] = b"glibc-ld.so.cache1.1";
     const HEADER: usize = 48;
     const ENTRY: usize = 24;
-    /// A library of glibc's for x86-64.
+    /// A glibc library for x86-64.
     const FLAGS: u32 = 0x0303;
     let Some(start) = cache.windows(MAGIC.len()).position(|window| window == MAGIC) else {
         return Vec::new();
@@ -158,7 +158,7 @@ fn cached(cache: &[u8], library: &str) -> Vec<PathBuf> {
 }
 
 impl Linkage {
-    /// The folders of a run path, which are separated by colons.
+    /// The directories of a run path, which are separated by colons.
     fn expand(&self, run_path: &[String]) -> Vec<PathBuf> {
         let origin = self.origin();
         let folders = run_path.iter().flat_map(|path| path.split(':'));
@@ -172,7 +172,7 @@ impl Linkage {
             .collect()
     }
 
-    /// The folder that the module lies in.
+    /// The directory of the module.
     fn origin(&self) -> PathBuf {
         let path = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
         path.parent().map(Path::to_path_buf).unwrap_or_default()

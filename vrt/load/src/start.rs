@@ -2,8 +2,8 @@
 
 use std::ffi::c_char;
 
-/// What a program finds on its stack besides its arguments (the auxiliary vector): pairs of a key
-/// and a value.
+/// The auxiliary vector, which a program finds on its stack after its arguments and environment:
+/// pairs of a key and a value.
 pub(crate) struct Auxiliary {
     words: [u64; 2 * PAIRS],
     len: usize,
@@ -11,7 +11,7 @@ pub(crate) struct Auxiliary {
 
 const PAIRS: usize = 24;
 
-/// What is the same for the program as for the process. Missing ones are left out.
+/// Entries that are the same for the program as for the process. Missing ones are left out.
 const OF_PROCESS: [libc::c_ulong; 14] = [
     libc::AT_PAGESZ,
     libc::AT_UID,
@@ -30,7 +30,7 @@ const OF_PROCESS: [libc::c_ulong; 14] = [
 ];
 
 impl Auxiliary {
-    /// What a program finds that has its program headers and its entry there.
+    /// The vector for a program with these program headers and this entry.
     pub fn new(
         program_headers: Option<(usize, usize)>,
         entry: usize,
@@ -70,11 +70,11 @@ impl Auxiliary {
     }
 }
 
-/// Enters a program at `entry`, with a thread pointer, on the stack that is in use. Below it, from
-/// the new stack pointer on, lie the number of arguments, the arguments, zero, the environment,
-/// zero, and the auxiliary vector (System V ABI for x86-64, section 3.4.1).
+/// Enters a program at `entry`, with a thread pointer, on the current stack. Below the frames in
+/// use, from the new stack pointer on, are the number of arguments, the arguments, zero, the
+/// environment, zero, and the auxiliary vector (System V ABI for x86-64, section 3.4.1).
 ///
-/// No memory is allocated: nobody could free it.
+/// No memory is allocated, because nothing could free it.
 ///
 /// # Safety
 /// The program is complete and can be run now; strings live as long as it does.
@@ -126,7 +126,7 @@ pub(crate) unsafe fn enter(
     }
 }
 
-/// There is no plan on this processor, so nothing can be entered.
+/// Plans cannot be made on this processor, so nothing can be entered.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) unsafe fn enter(
     _entry: usize,

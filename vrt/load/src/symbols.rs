@@ -1,17 +1,16 @@
-//! What a reference is bound to.
+//! Resolves references to definitions.
 //!
-//! Who is asked, in this order: the module itself where the symbol does not leave it, the program,
-//! its private libraries as they were found but for libc, the caller, a private libc, the process but for
-//! libraries that the caller refuses.
-//! Within a library versions decide, by the rules of the system's loader:
+//! Definitions are searched in this order: the module itself if the symbol is not visible outside it, the program, its
+//! private libraries in the order in which they were found except libc, the caller, a private libc, the process except
+//! libraries that the caller refuses. Within a library versions decide, by the rules of the system's loader:
 //!
 //! | reference | definition that it gets |
 //! |---|---|
-//! | with a version | the one of this version; else one without version that is not hidden |
-//! | without | one without version or of the oldest; else the only one that is not hidden |
+//! | with a version | the one with this version; otherwise one without a version that is not hidden |
+//! | without | one without a version or with the oldest one; otherwise the only one that is not hidden |
 //!
-//! Weak definitions count like others, and the first definition of a GNU_UNIQUE symbol is every
-//! module's: so there is one for each image.
+//! Weak definitions count like others, and all modules use the first definition of a GNU_UNIQUE symbol: so there is one
+//! for each image.
 
 use std::os::unix::ffi::OsStrExt;
 
@@ -36,7 +35,7 @@ pub(crate) enum Bound<'data> {
     Private(Definition<'data>),
     /// An address that is the same for all images.
     Process(usize),
-    /// A weak reference that nobody defines.
+    /// A weak reference without a definition.
     Nothing,
 }
 
@@ -45,7 +44,7 @@ pub(crate) enum Bound<'data> {
 pub(crate) enum Use {
     /// It does.
     Reference,
-    /// It does not: the program wants a copy of somebody else's.
+    /// It does not: the program wants a copy of another module's variable.
     Copy,
 }
 
@@ -55,11 +54,11 @@ pub(crate) struct Scope<'a, 'data> {
     options: &'a Options<'a>,
     /// By module, whether it is a part of libc.
     is_libc: Vec<bool>,
-    /// By name, the first of a chain through `candidates`.
+    /// By name, the first candidate of a chain through `candidates`.
     first: FxHashMap<&'data [u8], u32>,
-    /// In the order of modules; symbols of one name are linked.
+    /// In the order of modules; symbols with the same name are linked.
     candidates: Vec<Candidate>,
-    /// What references were bound to, by module and number of the symbol.
+    /// The results for references, by module and symbol number.
     known: FxHashMap<(usize, usize), Bound<'data>>,
     missing: Vec<MissingSymbol>,
 }
@@ -104,7 +103,7 @@ impl<'a, 'data> Scope<'a, 'data> {
         Ok(scope)
     }
 
-    /// What a module's reference to its symbol of a number is bound to.
+    /// What a module's reference to the symbol with this number is bound to.
     pub fn bind(
         &mut self,
         module: usize,
@@ -122,7 +121,7 @@ impl<'a, 'data> Scope<'a, 'data> {
         Ok(bound)
     }
 
-    /// Fails if something was not defined anywhere.
+    /// Fails if a symbol was not defined anywhere.
     pub fn finish(mut self) -> Result<(), LoadError> {
         if self.missing.is_empty() {
             return Ok(());
@@ -180,7 +179,7 @@ impl<'a, 'data> Scope<'a, 'data> {
         Ok(Bound::Nothing)
     }
 
-    /// The first definition that a reference gets in the private modules.
+    /// The first definition for a reference in the private modules.
     pub fn definition(
         &self,
         name: &[u8],
@@ -221,7 +220,7 @@ impl<'a, 'data> Scope<'a, 'data> {
 /// How well a definition fits a reference.
 enum Fit {
     Exact,
-    /// If the module has no other one that does.
+    /// It fits if the module has no other one that does.
     IfAlone,
     Not,
 }
@@ -241,13 +240,12 @@ fn fit(wanted: Option<&[u8]>, offered: Version, is_versioned: bool) -> Fit {
     }
 }
 
-/// Whether `symbol`, found by name for the caller, is the one that is meant without a version: the
-/// default one.
+/// Whether `symbol`, found by name for the caller, is the one that is meant without a version: the default one.
 pub(crate) fn is_default(symbol: &Symbol, version: Version) -> bool {
     is_definition(symbol) && !version.is_hidden
 }
 
-/// Whether a symbol stands for a place in the image.
+/// Whether a symbol represents a position in the image.
 pub(crate) fn is_in_image(symbol: &Symbol) -> bool {
     let has_place = symbol.st_shndx(ENDIAN) != elf::SHN_ABS && symbol.st_type() != elf::STT_TLS;
     is_definition(symbol) && has_place
@@ -275,26 +273,26 @@ fn is_definition(symbol: &Symbol) -> bool {
         && !matches!(symbol.st_visibility(), elf::STV_HIDDEN | elf::STV_INTERNAL)
 }
 
-/// Whether a reference means the module's own symbol, whoever else defines the name.
+/// Whether a reference refers to the module's own symbol, whichever others define the name.
 fn is_bound_locally(symbol: &Symbol) -> bool {
     let is_local = symbol.st_bind() == elf::STB_LOCAL;
     let is_defined = symbol.st_shndx(ENDIAN) != elf::SHN_UNDEF;
     is_defined && (is_local || symbol.st_visibility() != elf::STV_DEFAULT)
 }
 
-/// Whether a module was linked with `-Bsymbolic`: its references mean its own definitions.
+/// Whether a module was linked with `-Bsymbolic`: its references refer to its own definitions.
 fn is_symbolic(module: &Elf) -> bool {
     module.value(elf::DT_SYMBOLIC).is_some() || module.has_flag(elf::DF_SYMBOLIC)
 }
 
-/// Whether a module is libc, or one of the libraries that were parts of it.
+/// Whether a module is libc, or one of the libraries that used to be parts of it.
 fn is_libc(module: &Elf) -> bool {
     const PARTS: [&[u8]; 4] = [b"libc.so", b"libpthread.so", b"libdl.so", b"librt.so"];
     let name = module.path().file_name().map(OsStrExt::as_bytes).unwrap_or_default();
     PARTS.iter().any(|part| name.starts_with(part))
 }
 
-/// What the caller provides, and what relocations of thread-locals rely on.
+/// What the caller provides, and what relocations of thread-locals require.
 fn provided(options: &Options, name: &[u8]) -> Option<usize> {
     let name = std::str::from_utf8(name).ok()?;
     (options.provided)(name).or_else(|| {
@@ -302,13 +300,12 @@ fn provided(options: &Options, name: &[u8]) -> Option<usize> {
     })
 }
 
-/// Whether an address of the process is in a library that images must not have: the process may have it
-/// for itself.
+/// Whether an address of the process is in a library that images must not have: the process may have it for itself.
 fn is_refused(options: &Options, address: usize) -> bool {
     process::library_at(address).is_some_and(|library| (options.refused)(&library).is_some())
 }
 
-/// Whether a library that is to be the process's refers to what it would get of a library that images must
+/// Whether a library that the process is to share refers to a symbol that it would get from a library that images must
 /// not have.
 pub(crate) fn refers_to_refused(library: &Elf, options: &Options) -> Result<bool, LoadError> {
     for symbol in library.symbols().iter().filter(|symbol| is_reference(symbol)) {

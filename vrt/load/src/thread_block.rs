@@ -1,4 +1,4 @@
-//! The thread block of an image: what a thread pointer stands for.
+//! The thread block of an image: what a thread pointer refers to.
 //!
 //! ```text
 //!   lower addresses                                                        thread pointer
@@ -14,9 +14,9 @@
 //! their thread-locals there, at the same distances in all images, so that all relocations for them
 //! are constants.
 //!
-//! Modules of a small image lie in what of the reserve is unused.
+//! The modules of a small image are placed in the unused part of the reserve.
 //!
-//! The program is the nearest, because the linker put its distances into its code.
+//! The program is closest, because the linker put its distances into its code.
 
 use std::ops::Range;
 use std::path::Path;
@@ -31,24 +31,24 @@ use crate::memory::{Template, pages_of};
 use crate::own_locals::OwnLocals;
 use crate::process_thread::ProcessThread;
 
-/// Where the thread-locals of private modules are.
+/// The positions of the private modules' thread-locals.
 #[derive(Default)]
 pub(crate) struct ThreadLocals {
-    /// By module: how far its block begins below the thread pointer. 0 for modules without.
+    /// By module: the distance of its block's beginning below the thread pointer. 0 for modules without a block.
     pub distances: Vec<usize>,
     /// Bytes right below the thread pointer that are in use.
     pub len: usize,
-    /// What the thread pointer has to be a multiple of.
+    /// The thread pointer must be a multiple of this.
     pub alignment: usize,
 }
 
 impl ThreadLocals {
-    /// Where there are no modules.
+    /// For images without modules.
     pub fn none() -> ThreadLocals {
         ThreadLocals { alignment: 64, ..ThreadLocals::default() }
     }
 
-    /// Puts the modules' thread-locals below each other, and checks that they fit.
+    /// Places the modules' thread-locals below each other, and checks that they fit.
     pub fn new(modules: &[Elf], reserve: usize) -> Result<ThreadLocals, LoadError> {
         let mut locals = ThreadLocals::none();
         let mut largest: (usize, &Path) = (0, Path::new(""));
@@ -86,19 +86,19 @@ impl ThreadLocals {
     }
 }
 
-/// How far below the thread pointer a block begins, of which `before` bytes are taken.
+/// The distance below the thread pointer at which a block begins, if `before` bytes are taken.
 ///
-/// The linker and the system's loader use the same formula: the least distance at which the block
-/// lies as its address in the file is aligned.
+/// The linker and the system's loader use the same formula: the least distance at which the block has the same
+/// alignment as its address in the file.
 fn distance(before: usize, address: usize, len: usize, alignment: usize) -> usize {
     let least = before + len;
     least + (address.wrapping_add(least).wrapping_neg() & (alignment - 1))
 }
 
-/// What thread blocks of images consist of, and how they are made.
+/// The parts of images' thread blocks, and how they are made.
 pub(crate) struct ThreadBlock {
     process: ProcessThread,
-    /// Bytes that a block has below the thread pointer.
+    /// Bytes of a block below the thread pointer.
     below: usize,
     /// Bytes right below the thread pointer that the process does not use.
     reserve: usize,
@@ -107,9 +107,9 @@ pub(crate) struct ThreadBlock {
     alignment: usize,
     /// The initial thread-locals of the private modules, from the lowest on.
     initial: Template,
-    /// Those of the process's thread-locals of which the block has its own.
+    /// Those of the process's thread-locals of which the block has its own copies.
     own: OwnLocals,
-    /// The others: how far below the thread pointer parts begin, and their lengths.
+    /// The others: the distances of parts below the thread pointer, and their lengths.
     copied: Vec<(usize, usize)>,
 }
 
@@ -133,7 +133,7 @@ impl ThreadBlock {
         }
     }
 
-    /// Blocks for code of the process alone, with these of its thread-locals for themselves.
+    /// Blocks for code of the process only, with their own copies of these thread-locals.
     pub fn of_process(process: ProcessThread, own: OwnLocals) -> ThreadBlock {
         // A thread pointer like others.
         const POINTER: usize = 1 << 32;
@@ -143,21 +143,21 @@ impl ThreadBlock {
         ThreadBlock { own, copied, ..block }
     }
 
-    /// Sets what the private modules' thread-locals begin with.
+    /// Sets the initial values of the private modules' thread-locals.
     pub fn set_initial(&mut self, initial: Template) {
         self.initial = initial;
     }
 
-    /// What the process says of a thread-local of its own: its offset from the thread pointer.
+    /// The offset of the process's own thread-local from the thread pointer.
     pub fn offset_in_process(&self, address: usize) -> Option<isize> {
         self.process.offset_of(address)
     }
 
-    /// Puts a block and modules, for which there is a layout from an offset on, together: the layout, the
-    /// offset of the thread pointer, and the end of the image, whole pages.
+    /// Combines a block and modules, for which there is a layout from an offset on: returns the layout, the offset of
+    /// the thread pointer, and the end of the image (whole pages).
     ///
-    /// Small modules lie in the block's reserve if the control block fits into what is over of their last page,
-    /// which saves a page; the block lies behind others.
+    /// Small modules are placed in the block's reserve if the control block fits into the rest of their last page,
+    /// which saves a page; otherwise the block follows the modules.
     pub fn with(
         &self,
         layout: impl Fn(usize) -> Result<Layout, LoadError>,
@@ -173,7 +173,7 @@ impl ThreadBlock {
         Ok((modules, pointer, len))
     }
 
-    /// Where the thread pointer can be in the last page of modules that are shorter than the reserve.
+    /// The possible thread pointer in the last page of modules that are shorter than the reserve.
     fn pointer_in_last_page(&self, modules: &Layout) -> Option<usize> {
         let end = modules.end_of_data()?;
         let pointer = self.last_pointer(modules.len);
@@ -181,14 +181,14 @@ impl ThreadBlock {
         (fits && modules.alignment.is_multiple_of(self.alignment)).then_some(pointer)
     }
 
-    /// The thread pointer of a block that ends at or a little in front of `end`.
+    /// The thread pointer of a block that ends at or slightly before `end`.
     fn last_pointer(&self, end: usize) -> usize {
         let tail = self.process.control.next_multiple_of(64);
         end.saturating_sub(tail) & !(self.alignment - 1)
     }
 
-    /// Puts a block behind `start` bytes of an image: the offset of the thread pointer, and the end
-    /// of the image, whole pages.
+    /// Places a block after `start` bytes of an image: returns the offset of the thread pointer, and the end of the
+    /// image (whole pages).
     ///
     /// The control block ends where the image does, so that it shares its page with the
     /// thread-locals.
@@ -201,7 +201,7 @@ impl ThreadBlock {
         (self.last_pointer(end), end)
     }
 
-    /// The pages of a block that are written, for a thread pointer, in ascending order.
+    /// The written pages of a block, for a thread pointer, in ascending order.
     pub fn pages(&self, pointer: usize) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         let of_process = pointer - self.process.locals.max(self.reserve)..pointer - self.reserve;
@@ -214,7 +214,7 @@ impl ThreadBlock {
         ranges
     }
 
-    /// Where the block of a thread pointer has copies of the process's thread-locals.
+    /// The positions of copies of the process's thread-locals in the block of a thread pointer.
     pub fn process_locals(&self, pointer: usize) -> impl Iterator<Item = Range<usize>> {
         self.copied.iter().map(move |(distance, len)| {
             let start = pointer - distance;
@@ -241,12 +241,12 @@ impl ThreadBlock {
         pointer
     }
 
-    /// Makes the block of a thread pointer `to`, for the image at `image`, as a copy of the block
-    /// of the thread pointer `from`.
+    /// Makes the block of a thread pointer `to`, for the image at `image`, as a copy of the block of the thread pointer
+    /// `from`.
     ///
     /// # Safety
-    /// `from` is the thread pointer of a thread of this process that does not end meanwhile. The
-    /// memory around `to` is the caller's; where private thread-locals go it is zero.
+    /// `from` is the thread pointer of a thread of this process that does not end meanwhile. The memory around `to`
+    /// belongs to the caller; it is zero where private thread-locals go.
     pub unsafe fn fill(&self, image: usize, to: usize, from: usize) {
         // SAFETY: the caller's memory around `to`.
         unsafe {
@@ -257,9 +257,8 @@ impl ThreadBlock {
         }
     }
 
-    /// Takes over the process's thread-locals from another thread pointer. The stack protector's canary
-    /// and the key of pointers stay, as they are on the stack and in memory, and so does the number by
-    /// which locks know their owner.
+    /// Takes over the process's thread-locals from another thread pointer. The stack protector's canary and the key of
+    /// pointers are kept, as they are on the stack and in memory, and so is the number by which locks know their owner.
     ///
     /// # Safety
     /// As [`fill`](Self::fill); `to` is the thread pointer of a block.
@@ -271,7 +270,7 @@ impl ThreadBlock {
         }
     }
 
-    /// What a thread block of the process looks like.
+    /// The layout of a thread block of the process.
     pub fn process(&self) -> &ProcessThread {
         &self.process
     }

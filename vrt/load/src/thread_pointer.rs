@@ -1,15 +1,13 @@
 //! The thread pointer: where a thread's block ends and its control block begins (`fs` on x86-64).
 //!
-//! Code that runs with another thread pointer than its thread's own sees other thread-locals,
-//! libc's and Rust's among them. So between [`set`] and setting it back nothing may be called that
-//! could have the address of a thread-local at hand from before, and no signal handler may rely on
-//! one.
+//! Code that runs with a thread pointer other than its thread's own sees other thread-locals, including libc's and
+//! Rust's. So between [`set`] and setting it back, nothing may be called that could already have the address of a
+//! thread-local at hand, and no signal handler may rely on one.
 //!
-//! The compiler takes the address of a thread-local for the same in all of a function, and keeps it
-//! in a register from before a [`set`] to behind it. So a function that sets the thread pointer, and
-//! all that is inlined into it, uses thread-locals on one side of that at most; what needs them on the
-//! other side is a function that is never inlined, or computes their addresses by itself from the
-//! thread pointer.
+//! The compiler assumes that the address of a thread-local is the same throughout a function, and keeps it in a
+//! register across a [`set`]. So a function that sets the thread pointer, and everything inlined into it, may use
+//! thread-locals only before or only after that; code that needs them on the other side is a function that is never
+//! inlined, or computes their addresses itself from the thread pointer.
 
 use std::ffi::c_void;
 #[cfg(target_arch = "x86_64")]
@@ -31,7 +29,7 @@ pub fn get() -> usize {
     pointer
 }
 
-/// Whether `wrfsbase` is allowed: not known yet, yes, or no.
+/// Whether `wrfsbase` is allowed: unknown, yes, or no.
 #[cfg(target_arch = "x86_64")]
 static DIRECT: AtomicU8 = AtomicU8::new(UNKNOWN);
 #[cfg(target_arch = "x86_64")]
@@ -44,8 +42,8 @@ const NO: u8 = 2;
 /// Sets the thread pointer of the calling thread.
 ///
 /// # Safety
-/// It is that of a thread block whose control block begins with its own address, which lives as
-/// long as it is set; and see the head of this module.
+/// It belongs to a thread block whose control block begins with its own address, and which lives as
+/// long as the pointer is set; and see the head of this module.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub unsafe fn set(pointer: usize) {
@@ -93,7 +91,7 @@ unsafe fn set_slowly(pointer: usize) {
     }
 }
 
-/// The thread pointer of the calling thread: not known on this processor.
+/// The thread pointer of the calling thread: unknown on this processor.
 #[cfg(not(target_arch = "x86_64"))]
 pub fn get() -> usize {
     0
@@ -102,19 +100,19 @@ pub fn get() -> usize {
 /// Sets the thread pointer of the calling thread: does nothing on this processor.
 ///
 /// # Safety
-/// None is needed here, where no plan can be made.
+/// None is needed here, where plans cannot be made.
 #[cfg(not(target_arch = "x86_64"))]
 pub unsafe fn set(_pointer: usize) {}
 
-/// What compiled code hands to [`tls_get_addr`]: two words of a module's table, which relocations
-/// fill.
+/// The argument of [`tls_get_addr`] in compiled code: two words of a module's table, which
+/// relocations fill.
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct ThreadLocal {
-    /// For the system's loader the module's number. In an image it is the distance of the module's
+    /// For the system's loader, the module's number. In an image, the distance of the module's
     /// block from the thread pointer, modulo 2^64.
     pub module: usize,
-    /// Where the variable is in its module's block.
+    /// The variable's offset in its module's block.
     pub offset: usize,
 }
 

@@ -1,4 +1,4 @@
-//! C++: constructors, exceptions, types at run time, streams, each image with a library of its own.
+//! C++: constructors, exceptions, run-time types, streams; each image has its own library.
 
 mod harness;
 

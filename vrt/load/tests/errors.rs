@@ -1,4 +1,4 @@
-//! What cannot be loaded, and what the message says.
+//! Programs that cannot be loaded, and the error messages.
 
 mod harness;
 

@@ -1,4 +1,4 @@
-//! Functions that resolvers choose, constructors and destructors, function pointers.
+//! Functions chosen by resolvers, constructors and destructors, function pointers.
 
 mod harness;
 
@@ -114,7 +114,7 @@ __attribute__((destructor(102))) static void before(void) { report("end 102", 0)
 int main(void) { atexit(late); report("main", a() + b() + c()); return 0; }
 "#;
 
-/// Libraries a, b and c, of which each needs those that are named, and a program that needs all.
+/// Libraries a, b and c, each of which needs the named ones, and a program that needs all.
 fn order_of(needs: [&str; 3]) {
     let workshop = Workshop::new();
     // What is needed has to be there first; a second round is for those that need each other.

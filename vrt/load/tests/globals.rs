@@ -1,4 +1,4 @@
-//! Globals of every kind, each image's own.
+//! Globals of every kind, of which each image has its own.
 
 mod harness;
 
@@ -85,7 +85,7 @@ fn globals_are_aligned() {
     }
 }
 
-/// What a program finds on its stack.
+/// Checks the contents of a program's stack.
 const STACK: &str = r#"
 #include <elf.h>
 #include <link.h>

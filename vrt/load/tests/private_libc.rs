@@ -1,4 +1,4 @@
-//! Images with a libc of their own: its state is theirs.
+//! Images with their own libc and its state.
 
 mod harness;
 

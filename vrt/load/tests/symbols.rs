@@ -1,5 +1,4 @@
-//! What references are bound to: as with the system's loader, which runs the same programs for
-//! comparison.
+//! What references are bound to: compared with the system's loader, which runs the same programs.
 
 mod harness;
 

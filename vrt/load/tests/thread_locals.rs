@@ -1,11 +1,11 @@
-//! Thread-locals of images: in programs, in private libraries, the process's.
+//! Thread-locals of images: in programs, in private libraries, and of the process.
 
 mod harness;
 
 use harness::{LIBC, Memory, Workshop, in_image, on_stack, open, run, try_open};
 use vrt_load::{LoadError, PAGE, thread_pointer};
 
-/// A program's thread-locals are reached by distances that are in its code.
+/// A program's thread-locals are accessed by distances in its code.
 const LOCAL_EXEC: &str = r#"
 #include <errno.h>
 #include <stdlib.h>
@@ -170,7 +170,7 @@ fn what_fills_the_reserve_to_the_last_byte_fits() {
     }
 }
 
-/// Functions to be called in a shared object that does not run.
+/// Functions to be called in a shared object that is not running.
 const STEPS: &str = r#"
 #include <errno.h>
 static int global = 1;
@@ -214,8 +214,8 @@ fn a_further_thread_begins_anew() {
     assert_eq!(in_image(&plan, memory.base, || step(0)), 21);
 }
 
-/// The calling thread's number, as its control block has it where `plan` found it: glibc answers
-/// `pthread_kill` and others by it.
+/// The calling thread's number in its control block, where `plan` found it: glibc uses it for
+/// `pthread_kill` and other functions.
 fn number_in_block(pointer: usize, number: i32) -> bool {
     (0x40..1024).step_by(4).any(|offset| {
         // SAFETY: inside of a control block.

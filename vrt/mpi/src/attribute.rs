@@ -1,5 +1,5 @@
-//! Attributes of communicators, datatypes and windows (MPI-4.1 section 7.7): values that a program attaches
-//! under keys, with functions of its own that copy and delete them.
+//! Attributes of communicators, datatypes and windows (MPI-4.1 section 7.7): values that a program attaches under keys,
+//! with its own functions that copy and delete them.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{c_int, c_void};
@@ -13,7 +13,7 @@ use crate::fault::{Fault, Outcome, fault, refuse};
 use crate::numbers;
 use crate::process::Process;
 
-/// What attributes are attached to.
+/// The kinds of objects that have attributes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Object {
     Comm,
@@ -21,7 +21,7 @@ pub(crate) enum Object {
     Win,
 }
 
-/// The three kinds of functions have one form: a handle is a number.
+/// The three kinds of functions have the same form: a handle is a number.
 type Copy_ = unsafe extern "C-unwind" fn(
     usize,
     c_int,
@@ -32,7 +32,7 @@ type Copy_ = unsafe extern "C-unwind" fn(
 ) -> c_int;
 type Delete = unsafe extern "C-unwind" fn(usize, c_int, *mut c_void, *mut c_void) -> c_int;
 
-/// A key: what becomes of its values.
+/// A key: defines how its values are copied and deleted.
 #[derive(Debug)]
 pub(crate) struct Keyval {
     number: c_int,
@@ -48,7 +48,7 @@ pub(crate) struct Keyvals {
     all: RefCell<Vec<Place>>,
 }
 
-/// What became of a key: one that was freed is known as long as an attribute has it.
+/// The state of a key: a freed key is kept as long as an attribute uses it.
 #[derive(Debug)]
 enum Place {
     Live(Rc<Keyval>),
@@ -61,7 +61,7 @@ impl Default for Keyvals {
     }
 }
 
-/// Numbers of keys that programs make begin here.
+/// Numbers of keys made by programs begin here.
 const FIRST: c_int = 1000;
 
 impl Keyvals {
@@ -72,7 +72,7 @@ impl Keyvals {
         number
     }
 
-    /// Uses what became of a key.
+    /// Uses the state of a key.
     fn with<R>(&self, number: c_int, f: impl FnOnce(&mut Place) -> Option<R>) -> Option<R> {
         let index = usize::try_from(number.checked_sub(FIRST)?).ok()?;
         f(self.all.borrow_mut().get_mut(index)?)
@@ -86,8 +86,7 @@ impl Keyvals {
         found.ok_or_else(|| no_key(number))
     }
 
-    /// Frees a key. One that attributes still have may be freed again: functions that delete attributes
-    /// do that.
+    /// Frees a key. A key that attributes still use may be freed again: functions that delete attributes do that.
     fn remove(&self, of: Object, number: c_int) -> Outcome {
         let freed = self.with(number, |place| {
             let key = match place {
@@ -110,7 +109,7 @@ fn no_key(number: c_int) -> Box<Fault> {
 #[derive(Debug, Default)]
 pub(crate) struct Attributes(RefCell<Vec<(Rc<Keyval>, *mut c_void)>>);
 
-/// A function of the program's that fails gives its code to the call that it is called by.
+/// If a function of the program fails, its code is returned by the call that invoked it.
 fn expect(code: c_int, what: &str) -> Outcome {
     match code {
         MPI_SUCCESS => Ok(()),
@@ -122,7 +121,7 @@ fn expect(code: c_int, what: &str) -> Outcome {
 }
 
 impl Keyval {
-    /// What a duplicate of the object gets, if anything.
+    /// The value that a duplicate of the object gets, if any.
     fn copied(&self, handle: usize, value: *mut c_void) -> Outcome<Option<*mut c_void>> {
         match self.copy {
             MPI_COMM_NULL_COPY_FN => Ok(None),
@@ -187,10 +186,10 @@ impl Attributes {
         Ok(())
     }
 
-    /// What a duplicate of the object begins with.
+    /// The initial attributes of a duplicate of the object.
     ///
     /// # Errors
-    /// A function of the program's fails.
+    /// A function of the program fails.
     pub(crate) fn copied(&self, _: &Process, handle: usize) -> Outcome<Attributes> {
         let own = self.0.borrow().clone();
         let mut copies = Vec::new();
@@ -202,10 +201,11 @@ impl Attributes {
         Ok(Attributes(RefCell::new(copies)))
     }
 
-    /// The object goes: the last attribute first (MPI-4.1 section 11.2.4).
+    /// Deletes the attributes of an object that is freed: the last one first (MPI-4.1 section
+    /// 11.2.4).
     ///
     /// # Errors
-    /// A function of the program's fails; then its attribute stays, and so does what was attached before.
+    /// A function of the program fails; then its attribute remains, and so do those attached before it.
     pub(crate) fn delete_all(&self, _: &Process, handle: usize) -> Outcome {
         loop {
             let last = self.0.borrow().last().cloned();
@@ -356,7 +356,7 @@ unsafe fn create_old(
     unsafe { create_of_comm(call, copy, delete, key, extra) }
 }
 
-/// Gives the program a value, if there is one.
+/// Returns a value to the program, if there is one.
 unsafe fn give(found: Option<*mut c_void>, value: *mut c_void, flag: *mut c_int) -> Outcome {
     // SAFETY: the program gives room for a pointer and a flag.
     unsafe {

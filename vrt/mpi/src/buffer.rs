@@ -1,4 +1,4 @@
-//! Buffers of programs: an address, a count and a datatype, as the bytes that messages have.
+//! Buffers of programs: an address, a count and a datatype, converted to the bytes of messages.
 
 use std::ffi::c_void;
 
@@ -12,14 +12,15 @@ use crate::fault::{Outcome, refuse};
 use crate::numbers::{self, Whole};
 use crate::process::Process;
 
-/// Types are not compared: programs that mean the same bytes by two types (a `double` sent as
-/// `MPI_BYTE`) run with every MPI.
+/// Types are not compared: programs that represent the same bytes by two types (a `double` sent as
+/// `MPI_BYTE`) work with every MPI.
 pub(crate) const UNTYPED: Signature = Signature::ANY;
 
-/// The bytes of so many elements of a predefined datatype without gaps; none of another datatype.
+/// The bytes of this many elements of a predefined datatype without gaps; `None` for another
+/// datatype.
 ///
 /// # Errors
-/// The count is negative or more than can be counted, or the buffer is missing.
+/// The count is negative or too large, or the buffer is missing.
 #[inline(always)]
 pub(crate) fn dense<N: Whole>(
     buf: *const c_void,
@@ -37,20 +38,20 @@ pub(crate) fn dense<N: Whole>(
     Ok(Some(len))
 }
 
-/// What is sent: bytes that lie together, or a packed copy.
+/// The data of a send: contiguous bytes, or a packed copy.
 #[derive(Debug)]
 pub(crate) struct Outgoing {
     pub(crate) at: *const u8,
     pub(crate) len: usize,
-    /// The copy, which stays until the message has gone.
+    /// The copy, kept until the message has been sent.
     pub(crate) packed: Option<Vec<u8>>,
 }
 
 impl Outgoing {
-    /// Of a buffer.
+    /// For a buffer.
     ///
     /// # Errors
-    /// The count is negative, there is no such datatype, or the buffer is missing.
+    /// The count is negative, the datatype does not exist, or the buffer is missing.
     ///
     /// # Safety
     /// The elements are readable.
@@ -66,7 +67,7 @@ impl Outgoing {
         unsafe { Outgoing::of_elements(buf.cast(), count, &datatype) }
     }
 
-    /// Of elements.
+    /// For elements.
     ///
     /// # Errors
     /// The buffer is missing.
@@ -100,14 +101,14 @@ fn missing(len: usize) -> Box<crate::fault::Fault> {
     crate::fault::fault(MPI_ERR_BUFFER, text)
 }
 
-/// Where a message goes: bytes that lie together, or memory from which it is unpacked.
+/// The destination of a message: contiguous bytes, or memory from which it is unpacked.
 #[derive(Debug)]
 pub(crate) struct Incoming {
     pub(crate) room: Room,
     pub(crate) unpack: Option<Box<Unpack>>,
 }
 
-/// Where packed bytes belong.
+/// Where packed bytes are unpacked to.
 #[derive(Debug)]
 pub(crate) struct Unpack {
     pub(crate) packed: Vec<u8>,
@@ -117,13 +118,13 @@ pub(crate) struct Unpack {
 }
 
 impl Incoming {
-    /// Of a buffer.
+    /// For a buffer.
     ///
     /// # Errors
-    /// As [`Outgoing::of`].
+    /// Those of [`Outgoing::of`].
     ///
     /// # Safety
-    /// The elements are writable until the message is there.
+    /// The elements are writable until the message has arrived.
     #[inline(always)]
     pub(crate) unsafe fn of<N: Whole>(
         process: &Process,
@@ -136,13 +137,13 @@ impl Incoming {
         unsafe { Incoming::of_elements(buf.cast(), count, datatype) }
     }
 
-    /// Of elements.
+    /// For elements.
     ///
     /// # Errors
     /// The buffer is missing.
     ///
     /// # Safety
-    /// They are writable until the message is there.
+    /// They are writable until the message has arrived.
     #[inline(always)]
     pub(crate) unsafe fn of_elements(
         buf: *mut u8,
@@ -166,10 +167,10 @@ impl Incoming {
 }
 
 impl Unpack {
-    /// Puts the first bytes of what has come into their places.
+    /// Unpacks the first bytes of the received message.
     ///
     /// # Safety
-    /// The elements that this is for are writable.
+    /// The destination elements are writable.
     pub(crate) unsafe fn put(&self, bytes: usize) {
         let len = bytes.min(self.packed.len());
         // SAFETY: as the caller promises.
@@ -177,10 +178,10 @@ impl Unpack {
     }
 }
 
-/// Refuses `MPI_IN_PLACE` where it has no meaning.
+/// Refuses `MPI_IN_PLACE` where it is not allowed.
 ///
 /// # Errors
-/// It is that.
+/// The buffer is `MPI_IN_PLACE`.
 #[inline(always)]
 pub(crate) fn not_in_place(buf: *const c_void) -> Outcome {
     if is_in_place(buf) {

@@ -1,9 +1,9 @@
-//! How a function of MPI is entered, and what becomes of its errors (MPI-4.1 section 9.3).
+//! The entry of MPI functions, and the handling of their errors (MPI-4.1 section 9.3).
 //!
-//! Each function is declared once, by [`functions!`]: its name, the name of its large-count form if it has
-//! one, its arguments as in the table of the ABI, what its errors are raised on, and the Rust function
-//! that does it. The declaration is checked against the table, and enters the function into the list that
-//! programs are bound to.
+//! Each function is declared once, by [`functions!`]: its name, the name of its large-count form if it has one, its
+//! arguments as in the table of the ABI, the object on which its errors are raised, and the Rust function that
+//! implements it. The declaration is checked against the table, and enters the function into the list that programs are
+//! bound to.
 //!
 //! ```text
 //! program -> extern "C-unwind" MPI_X -> enter: in a rank? between MPI_Init and MPI_Finalize?
@@ -14,7 +14,8 @@
 //!                                                                      the program's own: called
 //! ```
 //!
-//! What the program's own functions throw (handlers of errors, operations, copies of attributes) goes through.
+//! Exceptions thrown by the program's own functions (error handlers, operations, attribute copy functions) pass
+//! through.
 
 use std::ffi::c_int;
 
@@ -28,7 +29,7 @@ use crate::errhandler;
 use crate::fault::{Fault, Outcome, fault};
 use crate::process::Process;
 
-/// A function by its name, for binding.
+/// A function and its name, for binding.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Export {
     pub(crate) name: &'static str,
@@ -38,10 +39,10 @@ pub(crate) struct Export {
 // SAFETY: the address of a function.
 unsafe impl Sync for Export {}
 
-/// What an error is raised on.
+/// The object on which an error is raised.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum On {
-    /// Nothing in particular: `MPI_COMM_SELF`'s handler hears of it (MPI-4.1 section 9.3).
+    /// None: `MPI_COMM_SELF`'s handler is called (MPI-4.1 section 9.3).
     Nothing,
     /// A communicator.
     Comm(MPI_Comm),
@@ -51,17 +52,17 @@ pub(crate) enum On {
     Session(MPI_Session),
 }
 
-/// A call under way.
+/// A call in progress.
 #[derive(Clone, Copy)]
 pub(crate) struct Call {
-    /// The rank that calls.
+    /// The calling rank.
     pub(crate) process: &'static Process,
-    /// Which function.
+    /// The function.
     pub(crate) site: &'static Site,
 }
 
 impl Call {
-    /// Says that the rank may wait here.
+    /// Proves that the rank may block here.
     #[inline(always)]
     pub(crate) fn may_block(self) -> MayBlock {
         // SAFETY: only a rank's own thread has a process (`Process::current`), and no program of C is async.
@@ -77,13 +78,13 @@ pub(crate) enum When {
     Initialized,
     /// At any time.
     Always,
-    /// As these two, and in the rank's other threads (MPI-4.1 sections 11.2 and 11.6): of the process they use
-    /// its atomics alone, and they do not fail.
+    /// Like `Initialized`, and also in the rank's other threads (MPI-4.1 sections 11.2 and 11.6): such functions use
+    /// only the atomics of the process, and do not fail.
     InitializedAnywhere,
     AlwaysAnywhere,
 }
 
-/// Runs a function of MPI for the calling rank; gives its error code.
+/// Runs an MPI function for the calling rank; returns its error code.
 #[inline(always)]
 pub(crate) fn enter(
     site: &'static Site,
@@ -114,8 +115,8 @@ pub(crate) fn enter(
     code
 }
 
-/// A function is left by the exceptions that the program's own functions throw which it calls, and not by a panic of
-/// the runtime's, which the program could catch and go on.
+/// A function may be left by exceptions that the program's own functions throw, but not by a panic of the runtime,
+/// which the program could catch and continue.
 struct NeverPanics;
 
 impl Drop for NeverPanics {
@@ -136,7 +137,7 @@ fn not_initialized(process: &Process) -> Box<Fault> {
     fault(MPI_ERR_OTHER, text)
 }
 
-/// Threads that ranks start, and children that they fork, have no part in the rank's messages.
+/// Threads that ranks start, and children that they fork, cannot take part in the rank's messages.
 #[cold]
 fn not_of_a_rank(name: &str) -> c_int {
     if fork::is_child() {
@@ -152,7 +153,7 @@ fn not_of_a_rank(name: &str) -> c_int {
     report::end_job(report::STATUS_RUNTIME)
 }
 
-/// Gives an error to the handler of what it is raised on; returns what the function returns.
+/// Passes an error to the handler of its object; returns the function's return value.
 #[cold]
 #[inline(never)]
 fn raise(call: Call, on: On, fault: Box<Fault>) -> c_int {
@@ -181,8 +182,8 @@ macro_rules! functions {
 }
 pub(crate) use functions;
 
-/// One function, and its large-count form: modules of their names, in which `N` is a count, `D` a
-/// displacement in elements, `A` one in bytes.
+/// One function, and its large-count form: modules with their names, in which `N` is a count, `D` a displacement in
+/// elements, `A` one in bytes.
 macro_rules! function {
     ([$name:ident $large:ident] $arguments:tt $on:tt $when:tt $body:tt) => {
         $crate::call::function!{ [$name] $arguments $on $when $body }

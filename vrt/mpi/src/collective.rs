@@ -1,9 +1,9 @@
 //! Collective operations (MPI-4.1 chapter 6), each in three forms: blocking, immediate, persistent.
 //!
-//! An operation is written once, as what makes a future of its arguments: the blocking form drives it on
-//! the rank's stack, the immediate one makes it a task of the rank, the persistent one makes a new one at
-//! each start. Small operations on elements without gaps need no future (`Combined`). What has gaps goes
-//! through packed copies; communicators of two groups have algorithms of their own.
+//! An operation is written once, as a function that makes a future from its arguments: the blocking form drives it on
+//! the rank's stack, the immediate one makes it a task of the rank, the persistent one makes a new one at each start.
+//! Small operations on elements without gaps need no future (`Combined`). Elements with gaps are sent through packed
+//! copies; intercommunicators have their own algorithms.
 //!
 //! | file | subject |
 //! |---|---|
@@ -43,7 +43,7 @@ pub(crate) const ALL: [&[Export]; 5] =
 /// Makes the future of an operation; its arguments are checked.
 pub(crate) type Operation = Box<dyn Fn() -> Future_>;
 
-/// An operation whose future gives nothing.
+/// An operation whose future returns nothing.
 fn operation<F: Future<Output = Outcome> + 'static>(
     make: impl Fn() -> F + 'static,
 ) -> Outcome<Operation> {
@@ -53,7 +53,7 @@ fn operation<F: Future<Output = Outcome> + 'static>(
     }))
 }
 
-/// Does a small operation on elements without gaps.
+/// Executes a small operation on elements without gaps.
 #[inline(always)]
 unsafe fn combined(call: Call, comm: &Comm, combined: &Combined) -> Outcome<bool> {
     // SAFETY: as the caller promises.
@@ -77,8 +77,8 @@ unsafe fn immediate(
     Ok(())
 }
 
-/// The communicator of a persistent operation: as such are matched in the order in which they are made,
-/// and may be started in any order (MPI-4.1 section 6.13), each has one of its own.
+/// The communicator of a persistent operation: persistent operations are matched in the order in which they are made,
+/// and may be started in any order (MPI-4.1 section 6.13), so each has its own communicator.
 fn own_comm(call: Call, comm: MPI_Comm) -> Outcome<MPI_Comm> {
     let whole = call.process.comm(comm)?;
     let engine = operation::drive(call.may_block(), duplicate(Rc::clone(&whole), *call.site))?;
@@ -88,7 +88,7 @@ fn own_comm(call: Call, comm: MPI_Comm) -> Outcome<MPI_Comm> {
     Ok(MPI_Comm(call.process.comms.add(own)))
 }
 
-/// The persistent form; `make` makes the operation on a communicator.
+/// The persistent form; `make` creates the operation on a communicator.
 unsafe fn persistent(
     call: Call,
     on: MPI_Comm,
@@ -129,8 +129,8 @@ macro_rules! forms {
 }
 pub(crate) use forms;
 
-/// The three forms of an operation that is made by a function of the same name: a module of functions
-/// that take what C gives. `now` names what does a small one without a future: it says whether it did.
+/// The three forms of an operation that is made by a function of the same name: a module of functions that take C
+/// arguments. `now` names the function that executes a small operation without a future: it returns whether it did.
 macro_rules! three_forms {
     ($name:ident $(<$($n:ident),+>)? ($($arg:ident: $ty:ty),* $(,)?)) => {
         mod $name {
@@ -168,7 +168,7 @@ macro_rules! three_forms {
 }
 pub(crate) use three_forms;
 
-/// The forms that are not blocking.
+/// The non-blocking forms.
 macro_rules! others {
     ($name:ident $(<$($n:ident),+>)? ($($arg:ident: $ty:ty),*)) => {
         pub(super) unsafe fn immediate $(<$($n: Whole),+>)? (
@@ -229,7 +229,7 @@ unsafe fn barrier(call: Call, comm: MPI_Comm) -> Outcome<Operation> {
 /// Waits for the other ranks of a communicator.
 ///
 /// # Errors
-/// They have begun something else.
+/// The other ranks have begun another operation.
 pub(crate) fn barrier_of(call: Call, comm: &Rc<Comm>) -> Outcome {
     let (engine, site) = (comm.engine.clone(), *call.site);
     let inter = Rc::clone(comm);
@@ -244,21 +244,21 @@ pub(crate) fn barrier_of(call: Call, comm: &Rc<Comm>) -> Outcome {
     operation::drive(call.may_block(), future)
 }
 
-/// Who is the root of an operation, as one rank sees it.
+/// The root of an operation, from the point of view of one rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Root {
-    /// This rank; of one between two groups, of the other group's operation.
+    /// This rank; for an intercommunicator, the root of the other group's operation.
     Here,
     /// A rank of this group, or of the other one.
     There(usize),
-    /// Between two groups: another rank of this group.
+    /// For an intercommunicator: another rank of this group.
     Neighbor,
 }
 
-/// The root that a program says.
+/// The root given by a program.
 ///
 /// # Errors
-/// There is no such rank.
+/// The rank does not exist.
 #[inline]
 fn root_of(comm: &Comm, root: c_int) -> Outcome<Root> {
     let size = comm.engine.partners().len();

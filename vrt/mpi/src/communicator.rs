@@ -28,10 +28,10 @@ use crate::status::Stat;
 use crate::text;
 use crate::turns::Turns;
 
-/// A communicator, with what C attaches to it.
+/// A communicator, with the data that C attaches to it.
 #[derive(Debug)]
 pub(crate) struct Comm {
-    /// What most messages need of it.
+    /// The part that most messages need.
     pub(crate) span: Span,
     pub(crate) engine: CommunicatorHandle,
     pub(crate) errhandler: RefCell<Handler>,
@@ -39,24 +39,24 @@ pub(crate) struct Comm {
     pub(crate) info: RefCell<Info>,
     /// For buffered sends.
     pub(crate) buffer: Cell<(usize, usize)>,
-    /// The weights of a distributed graph's edges, if it has some: of sources and destinations.
+    /// The weights of a distributed graph's edges, if any: of sources and destinations.
     pub(crate) weights: Option<(Vec<i32>, Vec<i32>)>,
     /// The whole graph of a graph communicator: its index and edges.
     pub(crate) graph: Option<(Vec<i32>, Vec<i32>)>,
-    /// Whose turn it is, where operations have to follow each other.
+    /// The order of operations that must follow each other.
     pub(crate) turns: Turns,
 }
 
-/// What messages need of a communicator whose members follow each other in the job.
+/// The part of a communicator with consecutive members that messages need.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Span {
     /// The context of its messages.
     pub(crate) context: u32,
     /// The caller's rank.
     pub(crate) rank: c_int,
-    /// The rank of the job that is the first to be sent to.
+    /// The first rank of the job in the destination group.
     first: u32,
-    /// How many follow it; 0 of a communicator whose members do not.
+    /// The number of consecutive members; 0 if they are not consecutive.
     len: u32,
 }
 
@@ -69,7 +69,7 @@ impl Span {
         Span { context: engine.context, rank: engine.rank, first, len }
     }
 
-    /// The rank of the job that is `rank` here, if that is known here.
+    /// The rank of the job that is `rank` here, if this is known here.
     #[inline(always)]
     fn job_rank(self, rank: c_int) -> Option<u32> {
         (rank.cast_unsigned() < self.len).then(|| self.first.wrapping_add(rank.cast_unsigned()))
@@ -80,7 +80,7 @@ impl Comm {
     /// The rank of the job that is `rank` here, for messages.
     ///
     /// # Errors
-    /// There is no such rank.
+    /// The rank does not exist.
     #[inline(always)]
     pub(crate) fn job_rank(&self, rank: c_int) -> Outcome<u32> {
         match self.span.job_rank(rank) {
@@ -94,7 +94,7 @@ impl Comm {
         Ok(self.engine.job_rank(rank)?)
     }
 
-    /// With what a new communicator has.
+    /// With the initial data of a new communicator.
     pub(crate) fn new(engine: CommunicatorHandle) -> Comm {
         Comm {
             span: Span::of(&engine),
@@ -109,14 +109,14 @@ impl Comm {
         }
     }
 
-    /// The communicator of all ranks, of the rank that calls.
+    /// The communicator of all ranks, for the calling rank.
     pub(crate) fn world() -> Comm {
         let (rank, size) = pe::with(|pe| (pe.engine.current, pe.engine.shared.ranks()));
         let members = Members::Range { first: 0, count: numbers::int(size).cast_unsigned() };
         Comm::named(EngineInfo::new(WORLD, rank.cast_signed(), members), "MPI_COMM_WORLD")
     }
 
-    /// The communicator of the rank that calls alone.
+    /// The communicator of the calling rank alone.
     pub(crate) fn itself() -> Comm {
         let rank = pe::with(|pe| pe.engine.current);
         let members = Members::Range { first: rank, count: 1 };
@@ -133,15 +133,15 @@ impl Comm {
         self.engine.name.borrow().clone()
     }
 
-    /// Whether it is one between two groups.
+    /// Whether it is an intercommunicator.
     pub(crate) fn is_inter(&self) -> bool {
         self.engine.remote.is_some()
     }
 
-    /// Refuses one between two groups.
+    /// Refuses an intercommunicator.
     ///
     /// # Errors
-    /// It is one.
+    /// It is an intercommunicator.
     pub(crate) fn expect_intra(&self) -> Outcome {
         if self.is_inter() {
             refuse!(
@@ -152,10 +152,10 @@ impl Comm {
         Ok(())
     }
 
-    /// Refuses one that is not between two groups.
+    /// Refuses anything but an intercommunicator.
     ///
     /// # Errors
-    /// It is none.
+    /// It is not an intercommunicator.
     pub(crate) fn expect_inter(&self) -> Outcome {
         if !self.is_inter() {
             refuse!(MPI_ERR_COMM, "the communicator is not one between two groups");
@@ -200,7 +200,7 @@ functions! {
     MPI_Comm_get_parent(parent: *mut MPI_Comm) on Nothing = parent;
 }
 
-/// Gives the program a number.
+/// Returns a number to the program.
 pub(crate) unsafe fn give(value: c_int, to: *mut c_int) -> Outcome {
     // SAFETY: the program gives room for it.
     unsafe { to.write(value) };
@@ -245,7 +245,7 @@ unsafe fn compare(call: Call, one: MPI_Comm, other: MPI_Comm, result: *mut c_int
     unsafe { give(relation, result) }
 }
 
-/// Waits for the making of a communicator, and gives the program a handle of it.
+/// Waits for the creation of a communicator, and returns a handle of it to the program.
 ///
 /// # Safety
 /// There is room for a handle.
@@ -259,7 +259,7 @@ pub(crate) unsafe fn made(
     unsafe { made_with(call, comm, make, |_| (), new) }
 }
 
-/// [`made`], of a communicator that is not finished when the engine has made it.
+/// [`made`], for a communicator that needs further steps after the engine has made it.
 ///
 /// # Safety
 /// As there.
@@ -288,7 +288,7 @@ pub(crate) unsafe fn made_with(
 /// A communicator of the same ranks.
 ///
 /// # Errors
-/// As [`create::duplicate`].
+/// Those of [`create::duplicate`].
 pub(crate) async fn duplicate(comm: Rc<Comm>, site: Site) -> Result<CommunicatorHandle, Error> {
     if comm.is_inter() {
         let _turn = comm.turns.take(site).await;
@@ -297,10 +297,10 @@ pub(crate) async fn duplicate(comm: Rc<Comm>, site: Site) -> Result<Communicator
     create::duplicate(&comm.engine, site).await
 }
 
-/// What a duplicate has beside its ranks.
+/// The data of a duplicate besides its ranks.
 ///
 /// # Errors
-/// A function of the program's that copies an attribute fails.
+/// An attribute copy function of the program fails.
 fn with_what_comes_along(
     call: Call,
     handle: MPI_Comm,
@@ -359,7 +359,7 @@ unsafe fn idup_with_info(
     unsafe { idup_by(call, comm, Some(info), new, request) }
 }
 
-/// Attributes are copied as they are when it begins (MPI-4.1 section 7.4.2).
+/// Attributes are copied in their state at the beginning (MPI-4.1 section 7.4.2).
 unsafe fn idup_by(
     call: Call,
     handle: MPI_Comm,
@@ -500,7 +500,8 @@ unsafe fn free(call: Call, handle: *mut MPI_Comm) -> Outcome {
     Ok(())
 }
 
-/// All communication of the rank on it is over when it is freed: a rank waits for its own.
+/// All communication of the rank on it has completed when it is freed: a rank waits for its own
+/// operations.
 unsafe fn disconnect(call: Call, handle: *mut MPI_Comm) -> Outcome {
     // SAFETY: as the program promises.
     unsafe {
@@ -510,7 +511,7 @@ unsafe fn disconnect(call: Call, handle: *mut MPI_Comm) -> Outcome {
     }
 }
 
-/// Gives the program a handle of a group.
+/// Returns a handle of a group to the program.
 unsafe fn give_group(process: &Process, group: Members, to: *mut MPI_Group) {
     // SAFETY: the program gives room for a handle.
     unsafe { to.write(MPI_Group(process.groups.add(group))) };

@@ -1,8 +1,8 @@
-//! Handles as Fortran has them: integers (MPI-5.0 section 19.3.4).
+//! Handles in Fortran, where they are integers (MPI-5.0 section 19.3.4).
 //!
-//! Such a number is the lower half of a handle: its kind and its place in the table. The generation, which
-//! tells a handle from an older one in the same place, is that of what is there when the number is converted
-//! back.
+//! Such a number is the lower half of a handle: its kind and its index in the table. The generation, which
+//! distinguishes a handle from an older one with the same index, is that of the current entry when the number is
+//! converted back.
 
 use std::ffi::c_int;
 
@@ -13,10 +13,10 @@ use crate::handles::Table;
 use crate::numbers;
 use crate::process::Process;
 
-/// Handles of what there is from the beginning are below this, and in no table.
+/// Handles of predefined objects are below this, and in no table.
 const FIRST_OF_TABLES: c_int = 0x1000;
 
-/// What a number stands for, in one of the rank's tables.
+/// The handle for a number, from one of the rank's tables.
 fn handle<T: 'static>(
     number: c_int,
     table: impl FnOnce(&'static Process) -> &'static Table<T>,

@@ -1,15 +1,15 @@
-//! Datatypes (MPI-4.1 chapter 5): the predefined ones, and what a program makes of them.
+//! Datatypes (MPI-4.1 chapter 5): the predefined ones, and those made from them by a program.
 //!
-//! A message of a predefined type without gaps needs its size alone, which is a look into a table. A type
-//! that the program has made is a [`Type`] in the rank's table: the engine's layout, and how it was made,
-//! with the very handles that it was made of, as `MPI_Type_get_contents` tells.
+//! A message of a predefined type without gaps needs only its size, which is looked up in a table. A type made by the
+//! program is a [`Type`] in the rank's table: the engine's layout, and its construction with the very handles that it
+//! was made from, as `MPI_Type_get_contents` returns them.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `make` | constructors |
 //! | `darray` | distributed arrays |
-//! | `ask` | sizes, extents, envelopes and contents |
-//! | `elements` | the basic elements of a type, one after the other |
+//! | `ask` | queries: sizes, extents, envelopes and contents |
+//! | `elements` | the basic elements of a type in order |
 //! | `pack` | packing, also as `external32` |
 //! | `long_double` | C's `long double` in `external32` |
 
@@ -40,14 +40,14 @@ pub(crate) use elements::{basic_elements, bytes_of_elements};
 /// The functions on datatypes.
 pub(crate) const EXPORTS: [&[Export]; 3] = [make::EXPORTS, ask::EXPORTS, pack::EXPORTS];
 
-/// Handles of predefined datatypes, from the first on.
+/// Handles of predefined datatypes begin here.
 const FIRST: usize = MPI_DATATYPE_NULL.0;
 const NAMED: usize = 0x100;
 
-/// What is known of a predefined datatype at once.
+/// The data of a predefined datatype that need no construction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Named {
-    /// Bytes of data; 0: there is no such type.
+    /// Bytes of data; 0: the type does not exist.
     size: u16,
     /// It has gaps: its elements lie further apart.
     gaps: bool,
@@ -70,7 +70,7 @@ fn named_types() -> &'static [Named; NAMED] {
     })
 }
 
-/// What the engine calls it, if it knows more of it than its length.
+/// The engine's built-in type for it, if there is one.
 fn scalar_of(datatype: &NamedDatatype) -> Option<Scalar> {
     Some(match (datatype.kind, datatype.size) {
         (Kind::Signed | Kind::Logical | Kind::Char, 1) => Scalar::I8,
@@ -103,7 +103,7 @@ fn scalar_of(datatype: &NamedDatatype) -> Option<Scalar> {
     })
 }
 
-/// The place of a predefined datatype in tables of them, if it is one.
+/// The index of a predefined datatype in tables of them, if it is one.
 pub(crate) fn index_of_named(handle: MPI_Datatype) -> Option<usize> {
     let index = handle.0.wrapping_sub(FIRST);
     (index < NAMED && named_types()[index].size > 0).then_some(index)
@@ -119,13 +119,12 @@ pub(crate) fn make_named(handle: MPI_Datatype) -> Option<Datatype> {
     Datatype::new(Construction::Contiguous { count: size.into(), of: byte }).ok()
 }
 
-/// What reductions know of a predefined type.
+/// The built-in type of a predefined datatype for reductions.
 pub(crate) fn scalar_of_named(handle: MPI_Datatype) -> Option<Scalar> {
     named_types()[index_of_named(handle)?].scalar
 }
 
-/// What reductions know of a datatype: those that are selected by Fortran's precision and range count as
-/// predefined.
+/// The built-in type of a datatype for reductions: types selected by Fortran's precision and range count as predefined.
 pub(crate) fn scalar_in_reductions(process: &Process, handle: MPI_Datatype) -> Option<Scalar> {
     if let Some(scalar) = scalar_of_named(handle) {
         return Some(scalar);
@@ -134,12 +133,12 @@ pub(crate) fn scalar_in_reductions(process: &Process, handle: MPI_Datatype) -> O
     made.datatype.layout().scalar_kind()
 }
 
-/// A datatype that a program has made.
+/// A datatype made by a program.
 #[derive(Debug)]
 pub(crate) struct Type {
-    /// What it means for memory.
+    /// Its engine datatype.
     pub(crate) datatype: Datatype,
-    /// How it was made.
+    /// How it was constructed.
     pub(crate) contents: Contents,
     /// It may be used for messages.
     pub(crate) is_committed: Cell<bool>,
@@ -147,13 +146,13 @@ pub(crate) struct Type {
     pub(crate) attributes: Attributes,
 }
 
-/// How a datatype was made (MPI-4.1 section 5.1.13).
+/// How a datatype was constructed (MPI-4.1 section 5.1.13).
 #[derive(Clone, Debug)]
 pub(crate) struct Contents {
     pub(crate) combiner: i32,
     pub(crate) integers: Vec<i32>,
     pub(crate) addresses: Vec<isize>,
-    /// In the place of integers and addresses, of one that was made by a large-count function.
+    /// Replaces integers and addresses for a type made by a large-count function.
     pub(crate) counts: Vec<i64>,
     pub(crate) types: Vec<TypeRef>,
 }
@@ -166,7 +165,7 @@ impl Contents {
     }
 }
 
-/// A datatype by which another was made.
+/// A datatype from which another was made.
 #[derive(Clone, Debug)]
 pub(crate) enum TypeRef {
     Named(MPI_Datatype),
@@ -174,10 +173,10 @@ pub(crate) enum TypeRef {
 }
 
 impl TypeRef {
-    /// The datatype that a handle stands for.
+    /// The datatype of a handle.
     ///
     /// # Errors
-    /// It stands for none.
+    /// The handle is invalid.
     pub(crate) fn of(process: &Process, handle: MPI_Datatype) -> Outcome<TypeRef> {
         if index_of_named(handle).is_some() {
             return Ok(TypeRef::Named(handle));
@@ -188,7 +187,7 @@ impl TypeRef {
         }
     }
 
-    /// As the engine has it.
+    /// The engine's datatype.
     pub(crate) fn datatype(&self, process: &Process) -> Outcome<Datatype> {
         match self {
             TypeRef::Made(made) => Ok(made.datatype.clone()),
@@ -210,7 +209,7 @@ fn no_type<T>(handle: MPI_Datatype) -> Outcome<T> {
     }
 }
 
-/// Bytes of an element of a predefined datatype without gaps.
+/// Bytes per element of a predefined datatype without gaps.
 #[inline(always)]
 pub(crate) fn dense(handle: MPI_Datatype) -> Option<usize> {
     let index = handle.0.wrapping_sub(FIRST);
@@ -221,20 +220,20 @@ pub(crate) fn dense(handle: MPI_Datatype) -> Option<usize> {
     (size > 0 && !gaps).then_some(size.into())
 }
 
-/// A datatype as messages use it.
+/// A datatype in the form that messages need.
 #[derive(Clone, Debug)]
 pub(crate) enum Use {
-    /// Its elements lie side by side: so many bytes each.
+    /// Its elements are contiguous: this many bytes each.
     Dense(usize),
     /// Anything else.
     Laid(Layout),
 }
 
 impl Use {
-    /// What a handle stands for, to be used for messages.
+    /// The datatype of a handle, for use in messages.
     ///
     /// # Errors
-    /// It stands for no datatype, or for one that is not committed.
+    /// The handle is no datatype, or one that is not committed.
     #[inline(always)]
     pub(crate) fn of(process: &Process, handle: MPI_Datatype) -> Outcome<Use> {
         match dense(handle) {
@@ -263,10 +262,10 @@ impl Use {
         }
     }
 
-    /// Bytes of data of so many elements.
+    /// Bytes of data of this many elements.
     ///
     /// # Errors
-    /// They are more than can be counted, or lie further apart.
+    /// They are too large, or lie too far apart.
     #[inline(always)]
     pub(crate) fn bytes(&self, count: usize) -> Outcome<usize> {
         let bytes = match self {
@@ -279,10 +278,10 @@ impl Use {
         }
     }
 
-    /// How far the `nth` element lies from the first.
+    /// The distance of the `nth` element from the first.
     ///
     /// # Errors
-    /// Further than can be counted.
+    /// The distance is too large.
     pub(crate) fn distance(&self, nth: i64) -> Outcome<isize> {
         let distance = isize::try_from(nth).ok().and_then(|nth| nth.checked_mul(self.extent()));
         match distance.filter(|distance| distance.unsigned_abs() <= LONGEST) {
@@ -293,7 +292,7 @@ impl Use {
         }
     }
 
-    /// Where the data of so many elements begins and ends, in bytes from the address of the first one.
+    /// Where the data of this many elements begins and ends, in bytes from the address of the first one.
     pub(crate) fn reach(&self, count: usize) -> (isize, isize) {
         match self {
             Use::Dense(size) => {
@@ -303,7 +302,7 @@ impl Use {
         }
     }
 
-    /// From one element to the next, in bytes.
+    /// The distance between two consecutive elements, in bytes.
     pub(crate) fn extent(&self) -> isize {
         match self {
             Use::Dense(size) => *size as isize,
@@ -311,7 +310,7 @@ impl Use {
         }
     }
 
-    /// If so many elements lie in memory as they are sent: where they begin.
+    /// The beginning of this many elements, if their layout in memory is the packed one.
     #[inline(always)]
     pub(crate) fn direct(&self, count: usize) -> Option<isize> {
         match self {
@@ -323,7 +322,7 @@ impl Use {
     /// Packs elements.
     ///
     /// # Errors
-    /// They are more than can be counted, or than there is memory.
+    /// They are too large, or there is not enough memory.
     ///
     /// # Safety
     /// They are readable.
@@ -341,7 +340,7 @@ impl Use {
         Ok(packed)
     }
 
-    /// Puts packed bytes into elements; the rest of these stays as it is.
+    /// Unpacks bytes into elements; their remaining bytes are unchanged.
     ///
     /// # Safety
     /// They are writable.

@@ -1,4 +1,4 @@
-//! What a debugger needs of a rank: it finds an image's code only if it is told where which file lies.
+//! Support for debuggers, which find an image's code only if they are told which file is at which address.
 
 use std::fmt::Write;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,14 +10,14 @@ use vrt_slot::report;
 /// The rank that waits for a debugger.
 static AWAITED_BY: AtomicU32 = AtomicU32::new(u32::MAX);
 
-/// Says which rank waits for a debugger before its program begins.
+/// Sets the rank that waits for a debugger before its program begins.
 pub(crate) fn set(rank: u32) {
     AWAITED_BY.store(rank, Ordering::Relaxed);
 }
 
-/// If the rank is the one: prints the command that attaches a debugger, and waits for it.
+/// If it is this rank: prints the command that attaches a debugger, and waits for it.
 pub(crate) fn wait(rank: u32, plan: &Plan, base: usize) {
-    /// How long is waited before looking again.
+    /// Time between two checks.
     const PAUSE: Duration = Duration::from_millis(20);
     if rank != AWAITED_BY.load(Ordering::Relaxed) {
         return;
@@ -35,7 +35,7 @@ pub(crate) fn wait(rank: u32, plan: &Plan, base: usize) {
     }
 }
 
-/// Whether a debugger has this process.
+/// Whether a debugger is attached to this process.
 fn is_traced() -> bool {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let tracer = status.lines().find_map(|line| line.strip_prefix("TracerPid:"));

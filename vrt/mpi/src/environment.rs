@@ -1,4 +1,5 @@
-//! Beginning and end, and what surrounds a rank (MPI-4.1 chapters 9 and 11, MPI-5.0 chapter 20).
+//! Initialization and finalization, and a rank's environment (MPI-4.1 chapters 9 and 11, MPI-5.0
+//! chapter 20).
 
 use std::ffi::{c_char, c_int, c_void};
 use std::sync::atomic::Ordering;
@@ -17,7 +18,7 @@ use crate::life;
 use crate::process::Process;
 use crate::text;
 
-/// The version of the standard whose interface this is.
+/// The version of the standard that is implemented.
 const VERSION: (c_int, c_int) = (5, 0);
 
 functions! {
@@ -42,7 +43,7 @@ functions! {
     MPI_Abi_get_info(info: *mut MPI_Info) on Nothing when Always = abi_info;
 }
 
-/// Functions whose results are no error codes.
+/// Functions that do not return error codes.
 pub(crate) const OTHERS: &[Export] = &[
     Export { name: "MPI_Wtime", address: wtime as *const () },
     Export { name: "MPI_Wtick", address: wtick as *const () },
@@ -72,7 +73,7 @@ unsafe extern "C-unwind" fn aint_diff(one: MPI_Aint, other: MPI_Aint) -> MPI_Ain
     one.wrapping_sub(other)
 }
 
-/// For tools; there is none. What comes after the level is not looked at.
+/// For profiling tools; there are none. Arguments after the level are ignored.
 unsafe extern "C-unwind" fn pcontrol(_level: c_int) -> c_int {
     MPI_SUCCESS
 }
@@ -85,7 +86,7 @@ unsafe fn init(call: Call, _: *mut c_int, _: *mut *mut *mut c_char) -> Outcome {
     Ok(())
 }
 
-/// A rank's own thread calls; it may have others.
+/// Only a rank's own thread may call MPI; it may have other threads.
 const THREADS: c_int = MPI_THREAD_FUNNELED;
 
 unsafe fn init_thread(
@@ -121,8 +122,8 @@ unsafe fn finalized(call: Call, flag: *mut c_int) -> Outcome {
     Ok(())
 }
 
-/// What the program has attached to `MPI_COMM_SELF` is deleted first; then all that goes on by itself is
-/// waited for, and all ranks for each other.
+/// First the attributes of `MPI_COMM_SELF` are deleted; then the rank waits for all operations in the background, and
+/// all ranks for each other.
 fn finalize(call: Call) -> Outcome {
     let process = call.process;
     process.itself.attributes.delete_all(process, MPI_COMM_SELF.0)?;
@@ -133,7 +134,7 @@ fn finalize(call: Call) -> Outcome {
     Ok(())
 }
 
-/// All ranks of the job end, whatever the communicator.
+/// Ends all ranks of the job, whatever the communicator.
 fn abort(call: Call, comm: MPI_Comm, code: c_int) -> Outcome {
     let rank = pe::current_rank().unwrap_or_default();
     let name = call.process.comm(comm).map(|comm| comm.name()).unwrap_or_default();
@@ -171,7 +172,7 @@ unsafe fn library_version(_: Call, version: *mut c_char, len: *mut c_int) -> Out
     Ok(())
 }
 
-/// The host and the PE that the rank is on now.
+/// The host and the current PE of the rank.
 unsafe fn processor_name(_: Call, name: *mut c_char, len: *mut c_int) -> Outcome {
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let pe = pe::whereabouts().map_or(0, |(_, pe)| pe);
@@ -181,7 +182,7 @@ unsafe fn processor_name(_: Call, name: *mut c_char, len: *mut c_int) -> Outcome
     Ok(())
 }
 
-/// A rank is bound to nothing: it may be moved.
+/// A rank is not bound to any hardware: it may be moved.
 unsafe fn resources(call: Call, info: *mut MPI_Info) -> Outcome {
     // SAFETY: the program gives room for a handle.
     unsafe { info.write(MPI_Info(call.process.infos.add(Info::default()))) };
@@ -230,7 +231,7 @@ unsafe fn abi_info(call: Call, info: *mut MPI_Info) -> Outcome {
     Ok(())
 }
 
-/// A function that is in the interface, and not here yet.
+/// Reports a function of the API that is not implemented yet.
 pub(crate) fn missing(name: &'static str) -> c_int {
     let Some(process) = Process::current() else { return MPI_ERR_UNSUPPORTED_OPERATION };
     // Such a call is rare, and its name is kept as long as the rank is there.

@@ -15,17 +15,17 @@ use crate::numbers;
 use crate::process::Process;
 use crate::text;
 
-/// A handler that a program has made: its function, and what it handles the errors of.
+/// A handler made by a program: its function, and the kind of object whose errors it handles.
 #[derive(Debug)]
 pub(crate) enum Errhandler {
     Comm(MPI_Comm_errhandler_function),
     Win(MPI_Win_errhandler_function),
     Session(MPI_Session_errhandler_function),
-    /// Of files, of which there are none yet.
+    /// For files, which do not exist yet.
     File,
 }
 
-/// The handler of an object. It stays usable when its handle has been freed.
+/// The handler of an object. It remains usable when its handle has been freed.
 #[derive(Clone, Debug)]
 pub(crate) struct Handler {
     handle: MPI_Errhandler,
@@ -33,13 +33,13 @@ pub(crate) struct Handler {
 }
 
 impl Handler {
-    /// What communicators begin with.
+    /// The initial handler of communicators.
     pub(crate) const FATAL: Handler = Handler { handle: MPI_ERRORS_ARE_FATAL, function: None };
 
-    /// What a handle stands for.
+    /// The handler of a handle.
     ///
     /// # Errors
-    /// It stands for nothing.
+    /// The handle is invalid.
     pub(crate) fn of(process: &Process, handle: MPI_Errhandler) -> Outcome<Handler> {
         match handle {
             MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT | MPI_ERRORS_RETURN => {
@@ -56,7 +56,7 @@ impl Handler {
         matches!(self.handle, MPI_ERRORS_ARE_FATAL | MPI_ERRORS_ABORT)
     }
 
-    /// The handle, which the program frees when it does not need it any more.
+    /// A handle, which the program frees when it does not need it any more.
     pub(crate) fn give(&self, process: &Process) -> MPI_Errhandler {
         match &self.function {
             Some(function) => MPI_Errhandler(process.errhandlers.add(Rc::clone(function))),
@@ -65,7 +65,7 @@ impl Handler {
     }
 }
 
-/// Gives an error to the handler of what it is raised on; returns what the function returns.
+/// Passes an error to the handler of its object; returns the function's return value.
 pub(crate) fn raise(call: Call, on: On, fault: Box<Fault>) -> c_int {
     let process = call.process;
     let (handler, on) = match fault.on.map_or(on, On::Comm) {
@@ -111,8 +111,8 @@ pub(crate) fn raise(call: Call, on: On, fault: Box<Fault>) -> c_int {
     code
 }
 
-/// Errors that belong to no object are `MPI_COMM_SELF`'s; programs that were written before MPI-4 have
-/// set a handler for `MPI_COMM_WORLD` only.
+/// Errors without an object belong to `MPI_COMM_SELF`; programs written before MPI-4 have set a handler only for
+/// `MPI_COMM_WORLD`.
 fn of_nothing(process: &Process) -> Handler {
     let own = process.itself.errhandler.borrow().clone();
     if own.is_fatal() { process.world.errhandler.borrow().clone() } else { own }
@@ -135,12 +135,12 @@ fn end_job(call: Call, on: On, fault: &Fault) -> ! {
     life::end_job(exit_status(fault.code))
 }
 
-/// The status of a job that ends for an error.
+/// The exit status of a job that ends because of an error.
 pub(crate) fn exit_status(code: c_int) -> c_int {
     if code & 0xff == 0 { 1 } else { code & 0xff }
 }
 
-/// Classes and codes that a program has added.
+/// Classes and codes added by a program.
 #[derive(Debug, Default)]
 pub(crate) struct Codes(RefCell<Vec<Option<Added>>>);
 
@@ -154,7 +154,7 @@ struct Added {
 impl Codes {
     const FIRST: c_int = MPI_ERR_LASTCODE + 1;
 
-    /// The codes of a class, without itself.
+    /// The codes of a class, without the class itself.
     fn of_class(&self, class: c_int) -> usize {
         let all = self.0.borrow();
         let of_class = all.iter().flatten().filter(|added| added.class == class).count();
@@ -168,12 +168,13 @@ impl Codes {
         code
     }
 
-    /// The highest one that is used.
+    /// The highest code in use.
     pub(crate) fn last_used(&self) -> c_int {
         MPI_ERR_LASTCODE.saturating_add(numbers::int(self.0.borrow().len()))
     }
 
-    /// The highest one is in use: those above it can be given again.
+    /// Restores the invariant that the highest code is in use: those above it can be assigned
+    /// again.
     fn forget_last_removed(&self) {
         let mut all = self.0.borrow_mut();
         let used = all.iter().rposition(Option::is_some);
@@ -207,7 +208,7 @@ impl Codes {
     }
 }
 
-/// What a class of MPI's means, for people.
+/// The meaning of one of MPI's classes, as text.
 fn description(class: c_int) -> &'static str {
     match class {
         MPI_SUCCESS => "no error",

@@ -1,4 +1,4 @@
-//! What a program has done wrong, as MPI says it: an error class, and a text for people.
+//! Wrong use by a program, in terms of MPI: an error class, and a text.
 
 use std::ffi::c_int;
 
@@ -9,25 +9,25 @@ use vrt_core::{Class, Error};
 /// Wrong use of a function.
 #[derive(Debug)]
 pub(crate) struct Fault {
-    /// The error code: a class of MPI's, or one that the program has made.
+    /// The error code: one of MPI's classes, or one added by the program.
     pub(crate) code: c_int,
-    /// What was wrong, with the value and what is allowed.
+    /// What was wrong, with the value and the allowed values.
     pub(crate) text: String,
-    /// What it is raised on, if that is not what the function was called for.
+    /// The communicator on which it is raised, if that is not the function's own object.
     pub(crate) on: Option<MPI_Comm>,
 }
 
-/// What came of a function.
+/// The result of a function.
 pub(crate) type Outcome<T = ()> = Result<T, Box<Fault>>;
 
-/// A fault of a class, with its text.
+/// A fault with a class and a text.
 #[cold]
 #[inline(never)]
 pub(crate) fn fault(code: c_int, text: impl Into<String>) -> Box<Fault> {
     Box::new(Fault { code, text: text.into(), on: None })
 }
 
-/// Refuses with a class and a text.
+/// Returns a fault with a class and a text.
 macro_rules! refuse {
     ($class:expr, $($text:tt)*) => {
         return Err($crate::fault::fault($class, format!($($text)*)))
@@ -42,12 +42,16 @@ impl From<Error> for Box<Fault> {
         let class = match error.class() {
             Class::Count => MPI_ERR_COUNT,
             Class::Type => MPI_ERR_TYPE,
+            Class::Tag => MPI_ERR_TAG,
             Class::Rank => MPI_ERR_RANK,
+            Class::Root => MPI_ERR_ROOT,
+            Class::Topology => MPI_ERR_TOPOLOGY,
             Class::Group => MPI_ERR_GROUP,
             Class::Op => MPI_ERR_OP,
             Class::Truncate => MPI_ERR_TRUNCATE,
             Class::Request => MPI_ERR_REQUEST,
             Class::RmaRange => MPI_ERR_RMA_RANGE,
+            Class::RmaSync => MPI_ERR_RMA_SYNC,
             _ => MPI_ERR_OTHER,
         };
         fault(class, error.to_string())

@@ -24,7 +24,7 @@ pub(crate) struct Generalized {
     is_forgotten: Cell<bool>,
 }
 
-/// A function of the program's has failed.
+/// A function of the program has failed.
 fn expect(code: c_int, what: &str) -> Outcome {
     match code {
         MPI_SUCCESS => Ok(()),
@@ -39,10 +39,10 @@ impl Generalized {
         self.is_complete.get()
     }
 
-    /// What the program says of it.
+    /// The program's status for it.
     ///
     /// # Errors
-    /// Its function fails.
+    /// The program's function fails.
     pub(crate) fn query(&self) -> Outcome<Stat> {
         let mut status = MPI_Status::default();
         if let Some(query) = self.query {
@@ -58,10 +58,10 @@ impl Generalized {
         })
     }
 
-    /// It was waited for.
+    /// The request was waited for.
     ///
     /// # Errors
-    /// A function of the program's fails.
+    /// A function of the program fails.
     pub(crate) fn finish(&self) -> Outcome<Stat> {
         let stat = self.query();
         self.release()?;
@@ -76,7 +76,7 @@ impl Generalized {
         }
     }
 
-    /// Its handle is gone: it is over when the program completes it, or now.
+    /// Its handle has been freed: it ends when the program completes it, or now.
     pub(crate) fn forget(&self) {
         match self.is_complete() {
             true => drop(self.release()),
@@ -84,10 +84,10 @@ impl Generalized {
         }
     }
 
-    /// The program is asked to cancel it.
+    /// Asks the program to cancel it.
     ///
     /// # Errors
-    /// Its function fails.
+    /// The program's function fails.
     pub(crate) fn cancel(&self) -> Outcome {
         match self.cancel {
             Some(cancel) => {

@@ -36,7 +36,7 @@ functions! {
     MPI_Group_free(group: *mut MPI_Group) on Nothing = free;
 }
 
-/// How two groups are related: `MPI_IDENT`, `MPI_SIMILAR` or `MPI_UNEQUAL`.
+/// The relation of two groups: `MPI_IDENT`, `MPI_SIMILAR` or `MPI_UNEQUAL`.
 pub(crate) fn relation(one: &Members, other: &Members) -> c_int {
     if one.len() != other.len() {
         return MPI_UNEQUAL;
@@ -54,7 +54,7 @@ unsafe fn give(value: c_int, to: *mut c_int) -> Outcome {
     Ok(())
 }
 
-/// Gives the program a handle of a group.
+/// Returns a handle of a group to the program.
 unsafe fn give_group(call: Call, ranks: &[u32], to: *mut MPI_Group) -> Outcome {
     let handle = match ranks {
         [] => MPI_GROUP_EMPTY,
@@ -130,7 +130,7 @@ unsafe fn union(call: Call, one: MPI_Group, other: MPI_Group, new: *mut MPI_Grou
     unsafe { give_group(call, &all, new) }
 }
 
-/// The ranks of a group that are, or are not, in another.
+/// The ranks of a group that are, or are not, in another one.
 unsafe fn part(
     call: Call,
     (one, other): (MPI_Group, MPI_Group),
@@ -159,7 +159,7 @@ unsafe fn difference(call: Call, one: MPI_Group, other: MPI_Group, new: *mut MPI
     unsafe { part(call, (one, other), false, new) }
 }
 
-/// The members that some numbers name, each at most once.
+/// The members with these ranks, each at most once.
 fn named(group: &Members, ranks: &[i64]) -> Outcome<Vec<u32>> {
     let mut seen = FxHashSet::default();
     ranks
@@ -174,7 +174,7 @@ fn named(group: &Members, ranks: &[i64]) -> Outcome<Vec<u32>> {
         .collect()
 }
 
-/// Gives the program the group of some members, or of all others.
+/// Returns the group of some members, or of all others, to the program.
 unsafe fn chosen(
     call: Call,
     group: &Members,
@@ -217,10 +217,10 @@ unsafe fn exclude(
     unsafe { chosen(call, &group, &numbers::list(ranks, numbers::count(count)?)?, false, new) }
 }
 
-/// The ranks of ranges: first, last, stride.
+/// The ranks in ranges: first, last, stride.
 ///
 /// # Safety
-/// There are so many.
+/// The array has this many entries.
 unsafe fn in_ranges(group: &Members, count: c_int, ranges: *const [c_int; 3]) -> Outcome<Vec<i64>> {
     let mut all = Vec::new();
     for at in 0..numbers::count(count)? {

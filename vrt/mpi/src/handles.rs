@@ -1,13 +1,13 @@
-//! Handles: what programs have in the place of communicators, datatypes, requests and the like are
-//! numbers; the things lie in tables of the rank.
+//! Handles: programs use numbers for communicators, datatypes, requests and so on; the objects are in tables of the
+//! rank.
 //!
 //! ```text
 //! 63         32 31  28 27          0
 //! | generation | kind |   index    |       predefined handles are below 0x1000 and in no table
 //! ```
 //!
-//! The generation of an index grows when it is given back, and the kind says which table is meant: so a
-//! handle that was freed, or is another thing's, is noticed and never means something else.
+//! The generation of an index grows when the index is freed, and the kind determines the table: so a handle that was
+//! freed, or is of another kind, is detected and never refers to another object.
 
 #![cfg_attr(
     not(test),
@@ -21,7 +21,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-/// What a handle stands for.
+/// The kind of object of a handle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub(crate) enum Kind {
@@ -40,7 +40,7 @@ pub(crate) enum Kind {
 const KIND: u32 = 28;
 const INDEX: u32 = (1 << KIND) - 1;
 
-/// The things of one kind that a rank has. They lie in its heap.
+/// The objects of one kind that a rank has. They are in its heap.
 #[derive(Debug)]
 pub(crate) struct Table<T> {
     kind: Kind,
@@ -64,7 +64,7 @@ impl<T> Table<T> {
         Table { kind, entries: RefCell::new(Entries { all: Vec::new(), free: Vec::new() }) }
     }
 
-    /// Gives a thing a handle.
+    /// Adds an object; returns its handle.
     pub(crate) fn add(&self, value: impl Into<Rc<T>>) -> usize {
         let mut entries = self.entries.borrow_mut();
         let value = Some(value.into());
@@ -94,7 +94,7 @@ impl<T> Table<T> {
         (low >> KIND == self.kind as u32).then_some((index, (handle >> 32) as u32))
     }
 
-    /// The handle of which a number is the lower half.
+    /// The handle whose lower half is a number.
     pub(crate) fn whole(&self, low: u32) -> Option<usize> {
         let (index, _) = self.index(low as usize)?;
         let entries = self.entries.borrow();
@@ -102,7 +102,7 @@ impl<T> Table<T> {
         Some(self.handle(entry.generation, index as u32))
     }
 
-    /// What a handle stands for.
+    /// The object of a handle.
     #[inline]
     pub(crate) fn get(&self, handle: usize) -> Option<Rc<T>> {
         let (index, generation) = self.index(handle)?;
@@ -111,7 +111,7 @@ impl<T> Table<T> {
         entry.value.clone()
     }
 
-    /// Takes a handle back; gives what it stood for.
+    /// Frees a handle; returns its object.
     pub(crate) fn remove(&self, handle: usize) -> Option<Rc<T>> {
         let (index, generation) = self.index(handle)?;
         let mut entries = self.entries.borrow_mut();
@@ -122,13 +122,13 @@ impl<T> Table<T> {
         Some(value)
     }
 
-    /// Whether no handle stands for something.
+    /// Whether there are no objects.
     pub(crate) fn is_empty(&self) -> bool {
         let entries = self.entries.borrow();
         entries.free.len() == entries.all.len()
     }
 
-    /// All handles that stand for something, with what that is.
+    /// All handles in use, with their objects.
     pub(crate) fn list(&self) -> Vec<(usize, Rc<T>)> {
         let entries = self.entries.borrow();
         let all = entries.all.iter().enumerate();

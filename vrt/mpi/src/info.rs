@@ -31,22 +31,22 @@ impl Info {
         self.0.borrow().iter().find(|(known, _)| known == key).map(|(_, value)| value.clone())
     }
 
-    /// Whether a key says yes (MPI-4.1 section 10.1: `true` or `false`).
+    /// Whether the value of a key is true (MPI-4.1 section 10.1: `true` or `false`).
     pub(crate) fn is_true(&self, key: &str) -> bool {
         self.value(key).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
     }
 
-    /// Sets what another one has.
+    /// Adds the entries of another one.
     pub(crate) fn add_all(&mut self, other: &Info) {
         for (key, value) in other.0.borrow().iter() {
             self.set(key.clone(), value.clone());
         }
     }
 
-    /// What a handle stands for; the null handle has nothing in it.
+    /// The info object of a handle; the null handle is an empty one.
     ///
     /// # Errors
-    /// It stands for nothing.
+    /// The handle is invalid.
     pub(crate) fn or_empty(process: &Process, handle: MPI_Info) -> Outcome<Info> {
         match handle {
             MPI_INFO_NULL => Ok(Info::default()),
@@ -54,7 +54,7 @@ impl Info {
         }
     }
 
-    /// With numbers in it.
+    /// With numbers as values.
     pub(crate) fn of(numbers: &[(&str, usize)]) -> Info {
         let info = Info::default();
         for (key, value) in numbers {
@@ -63,7 +63,7 @@ impl Info {
         info
     }
 
-    /// What is known of the job before `MPI_Init` (`MPI_INFO_ENV`).
+    /// The properties of the job known before `MPI_Init` (`MPI_INFO_ENV`).
     fn environment(process: &Process) -> Info {
         let info = Info::default();
         let mut arguments = std::env::args();
@@ -107,7 +107,7 @@ functions! {
         on Nothing when Always = nth_key;
 }
 
-/// A key of the program's.
+/// A key given by the program.
 ///
 /// # Errors
 /// It is too long, or empty.

@@ -1,16 +1,15 @@
-//! MPI for programs that nobody has changed: C and C++ programs as virtual ranks.
+//! MPI for unmodified programs: C and C++ programs as virtual ranks.
 //!
-//! [`run`] loads a program that was compiled against the MPI ABI (by `vrtcc` or `vrtcxx`) once for each
-//! rank, with its libraries, and binds it to the functions here: each rank has globals of its own, and
-//! moves like any other rank. The functions stand on the untyped engine ([`vrt_core`]) as the Rust face
-//! does.
+//! [`run`] loads a program that was compiled against the MPI ABI (by `vrtcc` or `vrtcxx`) once for each rank, with its
+//! libraries, and binds it to the functions here: each rank has its own globals, and moves like any other rank. The
+//! functions are built on the untyped engine ([`vrt_core`]), like the Rust API.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `program`, `life` | a program becomes ranks; how each begins and ends |
-//! | `call`, `fault`, `errhandler` | how functions are entered, and what becomes of errors |
-//! | `process`, `handles` | what a rank has: tables of handles |
-//! | `numbers`, `text`, `buffer` | what programs give: counts, strings, buffers |
+//! | `program`, `life` | running a program as ranks; how each rank begins and ends |
+//! | `call`, `fault`, `errhandler` | the entry of functions, and error handling |
+//! | `process`, `handles` | a rank's MPI state: tables of handles |
+//! | `numbers`, `text`, `buffer` | arguments of programs: counts, strings, buffers |
 //! | `send`, `receive`, `probe`, `request`, `generalized`, `status` | point-to-point (MPI-4.1 chapter 3) |
 //! | `datatype` | chapter 5 |
 //! | `collective`, `op` | chapter 6 |

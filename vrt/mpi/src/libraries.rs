@@ -1,9 +1,8 @@
-//! What a rank finds of its program and libraries by name or address: `dlopen` and `dlsym`, `dladdr`,
+//! Lookups by a rank in its program and libraries, by name or address: `dlopen` and `dlsym`, `dladdr`,
 //! `dl_iterate_phdr`, `/proc/self/exe`.
 //!
-//! The system's loader knows nothing of images. A rank gets handles of the libraries that its image has; a
-//! library that it has not cannot be loaded while it runs, as all images are alike: that is refused, with the
-//! reason in `dlerror`.
+//! The system's loader does not know images. A rank gets handles of the libraries in its image; a library that is not
+//! in the image cannot be loaded at run time, as all images are equal: `dlopen` fails, with the reason in `dlerror`.
 
 #![cfg_attr(
     not(test),
@@ -27,22 +26,22 @@ use vrt_slot::{hooks, image, locals, report};
 
 use crate::program;
 
-/// Under which number a rank keeps what went wrong last.
+/// The key under which a rank keeps its last error.
 const LAST_ERROR: u32 = 4;
 
-/// The file of the program, for those that look for theirs.
+/// The file of the program, for programs that look up their own.
 static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
 
-/// Says which file the program is.
+/// Sets the file of the program.
 pub(crate) fn set_program(path: PathBuf) {
     let _: &PathBuf = PROGRAM.get_or_init(|| path);
 }
 
-/// What `dlerror` says next.
+/// The next result of `dlerror`.
 #[derive(Default)]
 struct LastError {
     text: RefCell<Option<CString>>,
-    /// What it has said last, which stays until the next call.
+    /// Its last result, which is kept until the next call.
     said: RefCell<Option<CString>>,
 }
 
@@ -58,7 +57,7 @@ fn fail(text: String) -> *mut c_void {
     std::ptr::null_mut()
 }
 
-/// The plan and where the calling rank's image is.
+/// The plan, and the address of the calling rank's image.
 fn own_image() -> Option<(&'static Plan, usize)> {
     Some((image::plan()?, image::base_of_running()?))
 }
@@ -129,7 +128,8 @@ unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_v
     of_process
 }
 
-/// Whether the process has an address for itself: `vrtrun` may be linked with another MPI.
+/// Whether an address belongs to a library that only the process has: `vrtrun` may be linked with
+/// another MPI.
 fn is_of_refused_library(address: *const c_void) -> bool {
     // SAFETY: all zero is a valid description.
     let mut found: libc::Dl_info = unsafe { std::mem::zeroed() };
@@ -182,9 +182,9 @@ unsafe extern "C" fn dladdr(address: *const c_void, found: *mut libc::Dl_info) -
     hooks::runtime_heap(|| unsafe { libc::dladdr(address, found) })
 }
 
-/// A string that stays as long as the rank, each once.
+/// A string that is kept as long as the rank, without duplicates.
 fn kept(text: &[u8]) -> *const c_char {
-    /// Under which number a rank keeps them.
+    /// The key under which a rank keeps them.
     const STRINGS: u32 = 5;
     let strings = locals::keep(STRINGS, RefCell::<Vec<CString>>::default);
     let mut strings = strings.borrow_mut();
@@ -222,7 +222,7 @@ unsafe extern "C" fn dl_iterate_phdr(each: Each, data: *mut c_void) -> c_int {
     unsafe { std::mem::transmute::<*mut c_void, Iterate>(REAL.of_process())(each, data) }
 }
 
-/// What a link is that says which program runs here.
+/// Whether a path is a link to the running program.
 fn is_own_program(path: *const c_char) -> bool {
     // SAFETY: the program gives a string.
     let path = unsafe { CStr::from_ptr(path) }.to_bytes();
@@ -261,7 +261,8 @@ unsafe extern "C" fn readlink(
     unsafe { readlinkat(libc::AT_FDCWD, path, to, room) }
 }
 
-/// What compilers put in the place of the two, with the size of the buffer behind what is asked.
+/// The variants of these two functions that compilers use, with the size of the buffer as an
+/// additional argument.
 unsafe extern "C" fn readlink_checked(
     path: *const c_char,
     to: *mut c_char,
@@ -283,7 +284,7 @@ unsafe extern "C" fn readlinkat_checked(
     unsafe { readlinkat(at, path, to, room.min(size)) }
 }
 
-/// What is here in the place of libc's functions of these names.
+/// The replacement for libc's function of this name.
 pub(crate) fn provided(name: &str) -> Option<*const ()> {
     Some(match name {
         "dlopen" => dlopen as *const (),

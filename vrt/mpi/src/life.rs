@@ -1,4 +1,4 @@
-//! A rank's life as a process would have it: how its program begins, and what happens when it exits.
+//! The life of a rank as a process: how its program begins, and what happens when it exits.
 //!
 //! ```text
 //! image made -> private libc's early initialisation -> constructors -> _start -> __libc_start_main
@@ -27,10 +27,10 @@ use crate::debugger;
 use crate::numbers;
 use crate::process::Process;
 
-/// Under which number a rank keeps what is to be called at its end.
+/// The key under which a rank keeps its exit functions.
 const AT_EXIT: u32 = 3;
 
-/// What is called when a rank exits.
+/// The functions that are called when a rank exits.
 #[derive(Default)]
 struct AtExit {
     functions: RefCell<Vec<Function>>,
@@ -39,9 +39,9 @@ struct AtExit {
 
 #[derive(Clone, Copy)]
 enum Function {
-    /// With an argument, or none that it looks at.
+    /// With an argument, or one that it ignores.
     Plain(unsafe extern "C" fn(*mut c_void), *mut c_void),
-    /// With the exit status, too.
+    /// With the exit status as an additional argument.
     WithStatus(unsafe extern "C" fn(c_int, *mut c_void), *mut c_void),
 }
 
@@ -49,14 +49,14 @@ fn at_exit() -> Rc<AtExit> {
     locals::keep(AT_EXIT, AtExit::default)
 }
 
-/// The arguments of the program: what every rank is given.
+/// The arguments of the program, which every rank gets.
 pub(crate) type Arguments = &'static [CString];
 
 unsafe extern "C" {
     static environ: *const *const c_char;
 }
 
-/// Runs the program on the rank that calls, in an image of its own.
+/// Runs the program on the calling rank, in its own image.
 pub(crate) fn run(arguments: Arguments) -> i32 {
     let Some(plan) = image::plan() else { return report::STATUS_RUNTIME };
     static BEGUN: Once = Once::new();
@@ -72,9 +72,9 @@ pub(crate) fn run(arguments: Arguments) -> i32 {
     }
 }
 
-/// An exception of a program's goes through functions of the runtime by the unwinder of the program's own image; the
-/// runtime's functions then ask the process's about what that has found, which has to have unwound something before:
-/// it makes a table of registers then.
+/// An exception of a program passes through functions of the runtime by the unwinder of the program's own image; the
+/// runtime's functions then query the process's unwinder about its context, which must have unwound something before:
+/// it then initialises a table of registers.
 fn prepare_unwinder() {
     if cfg!(panic = "unwind") {
         let _ = hooks::runtime_heap(|| catch_unwind(|| resume_unwind(Box::new(()))));
@@ -124,7 +124,7 @@ fn run_image(plan: &'static Plan, base: usize, arguments: Arguments) -> i32 {
     }
 }
 
-/// Calls what is registered, the last first; what is registered meanwhile, too.
+/// Calls the registered functions, the last first, including those that are registered meanwhile.
 fn call_all(list: &RefCell<Vec<Function>>, status: c_int) {
     loop {
         let last = list.borrow_mut().pop();
@@ -139,7 +139,7 @@ fn call_all(list: &RefCell<Vec<Function>>, status: c_int) {
     }
 }
 
-/// Writes out what the rank's streams have.
+/// Flushes the rank's streams.
 pub(crate) fn flush() {
     let own = image::plan().and_then(|plan| plan.symbol_in("libc.so", "fflush"));
     // SAFETY: libc's function, the rank's own or the process's; null means all streams.
@@ -180,17 +180,17 @@ unsafe extern "C" fn exit(status: c_int) -> ! {
     end(status)
 }
 
-/// The rank exits as `exit(0)` does.
+/// The rank exits as by `exit(0)`.
 pub(crate) fn exit_with_success() -> ! {
     // SAFETY: a plain function.
     unsafe { exit(0) }
 }
 
-/// What ranks leave in their heaps is reported.
+/// Whether memory that ranks leave in their heaps is reported.
 pub(crate) static CHECKS_LEAKS: AtomicBool = AtomicBool::new(false);
 
-/// The rank's libc gives back what it has allocated itself, such as the buffers of streams: it has this function for
-/// those who look for leaks.
+/// Makes the rank's libc free what it has allocated itself, such as the buffers of streams: libc provides a function
+/// for leak checkers.
 fn free_own_blocks_of_libc() {
     let own = image::plan().and_then(|plan| plan.symbol_in("libc.so", "__libc_freeres"));
     if let (Some(offset), Some(base)) = (own, image::base_of_running()) {
@@ -200,7 +200,7 @@ fn free_own_blocks_of_libc() {
     }
 }
 
-/// The rank ends without anything of its program's being called.
+/// The rank ends without calling anything of its program.
 fn end(status: c_int) -> ! {
     if hooks::current_rank().is_none() {
         end_from_thread(status);
@@ -237,7 +237,7 @@ fn end(status: c_int) -> ! {
     rank::exit_rank(status)
 }
 
-/// Ends the job with a status that is not 0, for what a rank has done: its PE tells what it has to tell first.
+/// Ends the job with a status other than 0 because of a rank's action: its PE prints its reports first.
 pub(crate) fn end_job(status: c_int) -> ! {
     if hooks::current_rank().is_some() && !fork::is_child() {
         rank::exit_rank(status);
@@ -245,7 +245,7 @@ pub(crate) fn end_job(status: c_int) -> ! {
     report::end_job(status)
 }
 
-/// A thread that a rank has started ends its process: the job, as other ranks may count on the rank.
+/// A thread that a rank has started ends its process: this ends the job, as other ranks may rely on the rank.
 fn end_from_thread(status: c_int) -> ! {
     report::say(format_args!(
         "a thread that a rank has started has called exit({status}); ending the job"
@@ -264,7 +264,7 @@ unsafe extern "C" fn quick_exit(status: c_int) -> ! {
     end(status)
 }
 
-/// The C++ ABI's registration of a destructor. Libraries are not unloaded, so it does not matter whose.
+/// The C++ ABI's registration of a destructor. Libraries are not unloaded, so the library is ignored.
 unsafe extern "C" fn cxa_atexit(
     function: unsafe extern "C" fn(*mut c_void),
     argument: *mut c_void,
@@ -274,7 +274,7 @@ unsafe extern "C" fn cxa_atexit(
     0
 }
 
-/// The same of a thread-local object; a rank's own thread ends with it.
+/// The same for a thread-local object; a rank's own thread ends with it.
 unsafe extern "C" fn cxa_thread_atexit(
     function: unsafe extern "C" fn(*mut c_void),
     argument: *mut c_void,
@@ -287,7 +287,7 @@ unsafe extern "C" fn cxa_thread_atexit(
     0
 }
 
-/// C `atexit`, of programs that bring no such function of their own.
+/// C `atexit`, for programs that do not contain such a function.
 unsafe extern "C" fn atexit(function: unsafe extern "C" fn(*mut c_void)) -> c_int {
     at_exit().functions.borrow_mut().push(Function::Plain(function, std::ptr::null_mut()));
     0
@@ -310,10 +310,10 @@ unsafe extern "C" fn at_quick_exit(
     0
 }
 
-/// Destructors of a library that goes: those of all run when the rank exits.
+/// Runs the destructors of a library that is unloaded: not needed, as all run when the rank exits.
 unsafe extern "C" fn cxa_finalize(_library: *mut c_void) {}
 
-/// What `_start` calls. Constructors have run; older programs bring a function that would run theirs again.
+/// Called by `_start`. Constructors have run already; older programs contain a function that would run theirs again.
 unsafe extern "C" fn libc_start_main(
     main: unsafe extern "C" fn(c_int, *mut *mut c_char, *const *const c_char) -> c_int,
     count: c_int,
@@ -328,7 +328,7 @@ unsafe extern "C" fn libc_start_main(
     unsafe { exit(main(count, arguments, environ)) }
 }
 
-/// What unwinders ask (glibc 2.35): the tables of the module that has an address.
+/// The result for unwinders (glibc 2.35): the tables of the module that contains an address.
 #[repr(C)]
 pub struct FoundObject {
     flags: u64,
@@ -339,11 +339,11 @@ pub struct FoundObject {
     reserved: [u64; 7],
 }
 
-/// `_dl_find_object` for the code of images and, as it is defined in front of the loader's, of the process:
-/// what does not lie in the running rank's image is the process's.
+/// `_dl_find_object` for the code of images and, as it is interposed in front of the loader's, of the process: an
+/// address that is not in the running rank's image belongs to the process.
 ///
 /// # Safety
-/// As the loader's.
+/// As for the loader's function.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn _dl_find_object(address: usize, found: *mut FoundObject) -> c_int {
     if let Some((base, module)) = image::module_at(address)
@@ -370,7 +370,7 @@ pub unsafe extern "C" fn _dl_find_object(address: usize, found: *mut FoundObject
     unsafe { std::mem::transmute::<*mut c_void, Find>(REAL.of_process())(address, found) }
 }
 
-/// What is here in the place of libc's functions of these names.
+/// The replacement for libc's function of this name.
 pub(crate) fn provided(name: &str) -> Option<*const ()> {
     Some(match name {
         "exit" => exit as *const (),

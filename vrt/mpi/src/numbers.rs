@@ -1,5 +1,4 @@
-//! Counts and displacements, which are `int` or `MPI_Count` as a function's form has them, and arrays of
-//! them.
+//! Counts and displacements, which are `int` or `MPI_Count` depending on a function's form, and arrays of them.
 
 use std::ffi::c_int;
 
@@ -10,11 +9,11 @@ use vrt_slot::report;
 
 /// A whole number of C.
 pub(crate) trait Whole: Copy {
-    /// As the widest.
+    /// As the widest type.
     fn wide(self) -> i64;
-    /// Of the widest; `None` where it does not fit.
+    /// From the widest type; `None` if it does not fit.
     fn narrow(value: i64) -> Option<Self>;
-    /// Whether it is an `MPI_Count`, as the numbers of functions in their large form are.
+    /// Whether it is an `MPI_Count`, as in large-count functions.
     const IS_COUNT: bool;
 }
 
@@ -35,10 +34,10 @@ macro_rules! whole {
 }
 whole!(c_int: false, i64: true, isize: false);
 
-/// A count, which is not negative.
+/// A count, which must not be negative.
 ///
 /// # Errors
-/// It is.
+/// It is negative.
 #[inline(always)]
 pub(crate) fn count<N: Whole>(value: N) -> Outcome<usize> {
     let value = value.wide();
@@ -53,7 +52,7 @@ fn negative(value: i64) -> Outcome<usize> {
     refuse!(MPI_ERR_COUNT, "the count is {value}: negative")
 }
 
-/// Refuses so many elements: they have more bytes than can be counted.
+/// Refuses this many elements: their size overflows.
 ///
 /// # Errors
 /// Always.
@@ -66,7 +65,7 @@ pub(crate) fn too_many<T>(count: usize, each: usize) -> Outcome<T> {
 /// The sum of counts.
 ///
 /// # Errors
-/// It is no count.
+/// The sum overflows.
 pub(crate) fn sum(counts: &[usize]) -> Outcome<usize> {
     let sum = counts.iter().try_fold(0, |sum: usize, count| sum.checked_add(*count));
     match sum.filter(|sum| i64::try_from(*sum).is_ok()) {
@@ -75,13 +74,13 @@ pub(crate) fn sum(counts: &[usize]) -> Outcome<usize> {
     }
 }
 
-/// A number of the library's own, such as how many ranks there are, as an `int`.
+/// One of the library's own numbers, such as the number of ranks, as an `int`.
 #[inline]
 pub(crate) fn int(number: usize) -> c_int {
     c_int::try_from(number).unwrap_or(c_int::MAX)
 }
 
-/// A number of an array of `int`s, which all fit.
+/// A number from an array of `int`s, which always fits.
 #[inline]
 pub(crate) fn int_of(number: i64) -> c_int {
     c_int::try_from(number).unwrap_or(MPI_UNDEFINED)
@@ -93,7 +92,7 @@ pub(crate) fn place(number: i64) -> isize {
     isize::try_from(number).unwrap_or(isize::MAX)
 }
 
-/// A rank or another number that was checked, as an index; what is none is behind all.
+/// A rank or another checked number as an index; an invalid one becomes larger than any index.
 #[inline(always)]
 pub(crate) fn index(number: c_int) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
@@ -106,16 +105,16 @@ pub(crate) fn halves(word: u64) -> [c_int; 2] {
     [(word as u32).cast_signed(), ((word >> 32) as u32).cast_signed()]
 }
 
-/// The word of which these are the [`halves`].
+/// The word with these [`halves`].
 #[inline(always)]
 pub(crate) fn word([low, high]: [c_int; 2]) -> u64 {
     u64::from(low.cast_unsigned()) | u64::from(high.cast_unsigned()) << 32
 }
 
-/// So many zeroed bytes.
+/// This many zeroed bytes.
 ///
 /// # Errors
-/// The rank has not so much memory.
+/// The rank does not have enough memory.
 pub(crate) fn zeroed(len: usize) -> Outcome<Vec<u8>> {
     let Ok(layout) = std::alloc::Layout::array::<u8>(len) else { return no_memory(len) };
     if len == 0 {
@@ -136,13 +135,13 @@ fn no_memory<T>(len: usize) -> Outcome<T> {
     refuse!(MPI_ERR_NO_MEM, "there are no {len} bytes left for this rank")
 }
 
-/// An array of the program's, as the widest numbers.
+/// An array given by the program, as the widest type.
 ///
 /// # Errors
 /// It is missing.
 ///
 /// # Safety
-/// It has so many entries.
+/// It has this many entries.
 pub(crate) unsafe fn list<N: Whole>(array: *const N, len: usize) -> Outcome<Vec<i64>> {
     if len == 0 {
         return Ok(Vec::new());
@@ -154,13 +153,13 @@ pub(crate) unsafe fn list<N: Whole>(array: *const N, len: usize) -> Outcome<Vec<
     Ok(unsafe { std::slice::from_raw_parts(array, len) }.iter().map(|n| n.wide()).collect())
 }
 
-/// An array of plain integers of the program's.
+/// An array of plain integers given by the program.
 ///
 /// # Errors
 /// It is missing.
 ///
 /// # Safety
-/// As [`list`].
+/// As for [`list`].
 pub(crate) unsafe fn ints(array: *const c_int, len: usize) -> Outcome<Vec<c_int>> {
     if len == 0 {
         return Ok(Vec::new());
@@ -172,22 +171,22 @@ pub(crate) unsafe fn ints(array: *const c_int, len: usize) -> Outcome<Vec<c_int>
     Ok(unsafe { std::slice::from_raw_parts(array, len) }.to_vec())
 }
 
-/// [`list`] of counts.
+/// [`list`] for counts.
 ///
 /// # Errors
 /// It is missing, or a count is negative.
 ///
 /// # Safety
-/// As there.
+/// As for [`list`].
 pub(crate) unsafe fn counts<N: Whole>(array: *const N, len: usize) -> Outcome<Vec<usize>> {
     // SAFETY: as the caller promises.
     unsafe { list(array, len) }?.into_iter().map(count).collect()
 }
 
-/// Gives a number to the program; `MPI_UNDEFINED` where it does not fit.
+/// Returns a number to the program; `MPI_UNDEFINED` if it does not fit.
 ///
 /// # Safety
-/// There is room for it.
+/// There is room for the number.
 pub(crate) unsafe fn give<N: Whole>(value: i64, to: *mut N) {
     let value = N::narrow(value).or_else(|| N::narrow(MPI_UNDEFINED.into()));
     if let Some(value) = value {
@@ -196,13 +195,13 @@ pub(crate) unsafe fn give<N: Whole>(value: i64, to: *mut N) {
     }
 }
 
-/// Gives a number to the program that has to fit.
+/// Returns a number, which must fit, to the program.
 ///
 /// # Errors
-/// It does not.
+/// It does not fit.
 ///
 /// # Safety
-/// There is room for it.
+/// There is room for the number.
 pub(crate) unsafe fn give_exactly<N: Whole>(value: i64, to: *mut N) -> Outcome {
     match N::narrow(value) {
         // SAFETY: as the caller promises.

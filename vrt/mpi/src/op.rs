@@ -14,7 +14,7 @@ use crate::fault::{Outcome, refuse};
 use crate::numbers::{self, Whole};
 use crate::process::Process;
 
-/// An operation that a program has made.
+/// An operation made by a program.
 #[derive(Debug)]
 pub(crate) struct Op {
     function: Function,
@@ -47,7 +47,7 @@ fn of_handle(op: MPI_Op) -> Option<Predefined> {
     })
 }
 
-/// An operation on elements of a datatype, for as long as somebody needs it.
+/// An operation on elements of a datatype, kept as long as it is needed.
 #[derive(Clone)]
 pub(crate) enum Reduction {
     Predefined(Operator),
@@ -55,10 +55,10 @@ pub(crate) enum Reduction {
 }
 
 impl Reduction {
-    /// What an operation does to elements of a datatype.
+    /// The operation on elements of a datatype.
     ///
     /// # Errors
-    /// There is no such operation or datatype, or it is not defined for it.
+    /// The operation or datatype does not exist, or the operation is not defined for the datatype.
     #[inline]
     pub(crate) fn of(process: &Process, op: MPI_Op, handle: MPI_Datatype) -> Outcome<Reduction> {
         let datatype = Use::of(process, handle)?;
@@ -81,10 +81,10 @@ impl Reduction {
         Ok(Reduction::Predefined(predefined(known, scalar)?))
     }
 
-    /// An operation of one-sided accesses, which is predefined.
+    /// An operation for one-sided accesses, which must be predefined.
     ///
     /// # Errors
-    /// As [`of`](Self::of).
+    /// Those of [`of`](Self::of).
     pub(crate) fn operator(
         process: &Process,
         op: MPI_Op,
@@ -99,7 +99,7 @@ impl Reduction {
         }
     }
 
-    /// As the engine takes it.
+    /// In the engine's form.
     pub(crate) fn as_engine(&self) -> ReduceOp<'_> {
         match self {
             Reduction::Predefined(operator) => ReduceOp::Predefined(*operator),
@@ -123,7 +123,7 @@ fn no_op<T>(op: MPI_Op) -> Outcome<T> {
 }
 
 impl Op {
-    /// `right = left op right` of packed elements.
+    /// `right = left op right` for packed elements.
     fn apply(
         &self,
         datatype: &Use,
@@ -165,7 +165,7 @@ impl Op {
         }
     }
 
-    /// Applies it to elements, so many and so many bytes apart.
+    /// Applies it to elements, given their number and distance in bytes.
     fn call(
         &self,
         left: *mut u8,

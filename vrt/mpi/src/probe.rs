@@ -91,7 +91,7 @@ unsafe fn iprobe(
     Ok(())
 }
 
-/// Gives the program what was found.
+/// Returns the message found to the program.
 unsafe fn give(
     call: Call,
     on: MPI_Comm,
@@ -164,7 +164,7 @@ unsafe fn improbe(
     Ok(())
 }
 
-/// The message of a handle, which is taken; none from nobody.
+/// The message of a handle, which is removed; `None` for the message from no process.
 unsafe fn take(call: Call, handle: *mut MPI_Message) -> Outcome<Option<(u32, MPI_Comm)>> {
     // SAFETY: the program gives its handle.
     let number = unsafe { std::mem::replace(&mut *handle, MPI_MESSAGE_NULL) };

@@ -1,8 +1,8 @@
-//! What a rank has of MPI: its tables of handles, and how far it is in its life.
+//! The MPI state of a rank: its tables of handles, and the phase of its life.
 //!
-//! It lies in the rank's heap, found by a word of the rank's slot, and moves with it. Everything in it but its
-//! atomics is used by one thread at a time, the rank's own, and nothing of it is borrowed while the program's own functions run
-//! (operations, handlers, callbacks of attributes): what they are called for was taken out before.
+//! It is in the rank's heap, is found by a word of the rank's slot, and moves with the rank. Everything in it except
+//! its atomics is used only by the rank's own thread, and nothing of it is borrowed while the program's own functions
+//! run (operations, handlers, attribute callbacks): their arguments were taken out before.
 
 use std::cell::{Cell, OnceCell, RefCell};
 use std::rc::Rc;
@@ -25,11 +25,11 @@ use crate::request::Request;
 use vrt_core::comm::handle::Members;
 use vrt_core::layout::Datatype;
 
-/// What a rank has of MPI.
+/// The MPI state of a rank.
 pub(crate) struct Process {
     /// Read by the rank's other threads, too.
     phase: AtomicU8,
-    /// Between `MPI_Init` and `MPI_Finalize`, or there is a session.
+    /// Between `MPI_Init` and `MPI_Finalize`, or while there is a session.
     is_usable: Cell<bool>,
     pub(crate) world: Rc<Comm>,
     pub(crate) itself: Rc<Comm>,
@@ -46,27 +46,27 @@ pub(crate) struct Process {
     pub(crate) sessions: Table<crate::session::Session>,
     pub(crate) keyvals: Keyvals,
     pub(crate) codes: Codes,
-    /// The predefined datatypes that were needed, by their handles, as this rank's own.
+    /// The predefined datatypes used so far, by their handles, as this rank's own.
     named: RefCell<Vec<Option<Datatype>>>,
     /// Attributes of predefined datatypes, by handle.
     named_attributes: RefCell<Vec<(MPI_Datatype, Rc<Attributes>)>>,
-    /// The names that the program has given to predefined datatypes.
+    /// The names given to predefined datatypes by the program.
     named_names: RefCell<Vec<(MPI_Datatype, String)>>,
-    /// What `MPI_Buffer_attach` was given.
+    /// The buffer given to `MPI_Buffer_attach`.
     pub(crate) buffer: Cell<(usize, usize)>,
-    /// The thread level that `MPI_Init_thread` was asked for; read by the rank's other threads, too.
+    /// The thread level requested from `MPI_Init_thread`; read by the rank's other threads, too.
     pub(crate) threads: AtomicI32,
-    /// Where the values of predefined attributes lie, to which programs get pointers.
+    /// The values of predefined attributes, to which programs get pointers.
     pub(crate) constants: OnceCell<Box<crate::attribute::Constants>>,
 }
 
-/// Where a rank is in its life: before `MPI_Init`, between that and `MPI_Finalize`, or after it.
+/// The phases of a rank's life: before `MPI_Init`, between that and `MPI_Finalize`, and after it.
 const BEFORE: u8 = 0;
 const BETWEEN: u8 = 1;
 const AFTER: u8 = 2;
 
 impl Process {
-    /// That of a rank which has not called MPI yet.
+    /// The state of a rank that has not called MPI yet.
     pub(crate) fn new(world: Comm, itself: Comm) -> Process {
         Process {
             phase: AtomicU8::new(BEFORE),
@@ -95,7 +95,7 @@ impl Process {
         }
     }
 
-    /// That of the rank that calls; none on other threads.
+    /// The state of the calling rank; `None` on other threads.
     #[inline(always)]
     pub(crate) fn current() -> Option<&'static Process> {
         let slot = hooks::heap_in_use();
@@ -107,7 +107,7 @@ impl Process {
         unsafe { (*slot).guest.get().cast::<Process>().as_ref() }
     }
 
-    /// That of the rank which has started the calling thread: of use for its atomics alone.
+    /// The state of the rank that has started the calling thread: only its atomics may be used.
     #[cold]
     pub(crate) fn of_starter() -> Option<&'static Process> {
         let slot = header_of_starter()?;
@@ -116,7 +116,7 @@ impl Process {
         unsafe { (*slot).guest.get().cast::<Process>().as_ref() }
     }
 
-    /// Makes this the process of the rank that calls, until that ends.
+    /// Makes this the state of the calling rank, until the rank ends.
     pub(crate) fn begin(self) -> &'static Process {
         let process: &'static Process = Box::leak(Box::new(self));
         let slot = hooks::heap_in_use();
@@ -127,7 +127,7 @@ impl Process {
         process
     }
 
-    /// Whether functions may be called that need MPI to be initialized.
+    /// Whether functions that need MPI to be initialized may be called.
     #[inline(always)]
     pub(crate) fn is_usable(&self) -> bool {
         self.is_usable.get()
@@ -163,10 +163,10 @@ impl Process {
         self.set_phase(AFTER);
     }
 
-    /// The communicator that a handle stands for.
+    /// The communicator of a handle.
     ///
     /// # Errors
-    /// It stands for none.
+    /// The handle is invalid.
     #[inline]
     pub(crate) fn comm(&self, handle: MPI_Comm) -> Outcome<Rc<Comm>> {
         if handle == MPI_COMM_WORLD {
@@ -178,11 +178,10 @@ impl Process {
         }
     }
 
-    /// Does something with the communicator that a handle stands for, which neither blocks nor calls the
-    /// program.
+    /// Calls a function, which neither blocks nor calls the program, with the communicator of a handle.
     ///
     /// # Errors
-    /// It stands for none; or as the function.
+    /// The handle is invalid; or those of the function.
     #[inline(always)]
     pub(crate) fn with_comm<R>(
         &self,
@@ -211,10 +210,10 @@ impl Process {
         }
     }
 
-    /// The group that a handle stands for.
+    /// The group of a handle.
     ///
     /// # Errors
-    /// It stands for none.
+    /// The handle is invalid.
     pub(crate) fn group(&self, handle: MPI_Group) -> Outcome<Rc<Members>> {
         match handle {
             MPI_GROUP_EMPTY => Ok(Rc::new(Members::from_list(&[]))),
@@ -229,7 +228,7 @@ impl Process {
     /// Uses the attributes of a datatype.
     ///
     /// # Errors
-    /// There is no such datatype; or as the function.
+    /// The datatype does not exist; or those of the function.
     pub(crate) fn with_type_attributes<R>(
         &self,
         handle: MPI_Datatype,
@@ -259,13 +258,13 @@ impl Process {
         all.push((handle, name));
     }
 
-    /// The name that the program has given to a predefined datatype.
+    /// The name given to a predefined datatype by the program.
     pub(crate) fn name_of_type(&self, handle: MPI_Datatype) -> Option<String> {
         let all = self.named_names.borrow();
         all.iter().find(|(of, _)| *of == handle).map(|(_, name)| name.clone())
     }
 
-    /// A predefined datatype as the engine has it, in this rank's own memory.
+    /// A predefined datatype in the engine's form, in this rank's own memory.
     pub(crate) fn named(&self, handle: MPI_Datatype) -> Option<Datatype> {
         let index = datatype::index_of_named(handle)?;
         let mut named = self.named.borrow_mut();

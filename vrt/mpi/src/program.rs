@@ -1,4 +1,5 @@
-//! A program becomes a job: what it is bound to, which libraries are each rank's own.
+//! Runs a program as a job: the symbols it is bound to, and the libraries of which each rank has a
+//! copy.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -17,14 +18,14 @@ use vrt_slot::{image, report};
 
 use crate::{collective, datatype, debugger, environment, libraries, life, thread_exit};
 
-/// What a program is run with.
+/// A program and how to run it.
 #[derive(Clone, Debug, Default)]
 pub struct Program {
     /// Its file.
     pub path: PathBuf,
     /// Its arguments, without its name.
     pub arguments: Vec<OsString>,
-    /// Libraries of which there is one for all ranks of a PE, by the beginnings of their names.
+    /// Libraries of which all ranks of a PE share one copy, by the beginnings of their names.
     pub shared: Vec<String>,
     /// The rank that waits for a debugger before its program begins, if one does.
     pub debugged: Option<u32>,
@@ -39,15 +40,15 @@ pub enum ProgramError {
     /// This program cannot load others.
     #[error(transparent)]
     Reserve(#[from] ReserveError),
-    /// Neither it nor a library of its uses MPI.
+    /// Neither it nor any of its libraries uses MPI.
     #[error("{} does not use MPI", path.display())]
     WithoutMpi {
         /// The program's file.
         path: PathBuf,
-        /// It, or a library of its, can start or load something that may.
+        /// It or one of its libraries can start or load something that may use MPI.
         starts_others: bool,
     },
-    /// An argument cannot be given to it.
+    /// An argument cannot be passed to it.
     #[error("the argument {0:?} has a zero byte in it")]
     Argument(OsString),
 }
@@ -88,19 +89,19 @@ fn exports() -> impl Iterator<Item = &'static crate::call::Export> {
     .flatten()
 }
 
-/// Whether vrt has a function of MPI.
+/// Whether vrt implements an MPI function.
 pub fn has_function(name: &str) -> bool {
     exports().any(|export| export.name == name)
 }
 
-/// Other MPIs' libraries, by the beginnings of their names.
+/// Libraries of other MPIs, by the beginnings of their names.
 const OTHER_MPIS: [&str; 6] =
     ["libmpi.so", "libmpich", "libmpi_cxx", "libmpi_mpifh", "libmpifort", "libmpicxx"];
 
-/// Runs a program as the program of every rank of a job; returns the job's exit status.
+/// Runs a program on every rank of a job; returns the job's exit status.
 ///
 /// # Errors
-/// It cannot be loaded. What goes wrong later is printed, and said by the status.
+/// It cannot be loaded. Later errors are printed, and reported by the status.
 pub fn run(config: Config, program: &Program) -> Result<ExitCode, ProgramError> {
     let _ = vrt_abi::MISSING.set(environment::missing);
     let plan = plan(program)?;
@@ -131,10 +132,10 @@ pub fn run(config: Config, program: &Program) -> Result<ExitCode, ProgramError> 
     Ok(vrt_launch::launch(config, move || life::run(arguments)))
 }
 
-/// What ranks find in the place of libc's functions, and MPI's, by their names.
+/// The replacements for libc's functions, and MPI's, by name.
 static PROVIDED: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
 
-/// What is here in the place of libc's function of this name; MPI's functions by both their names.
+/// The replacement for libc's function of this name; MPI's functions by both their names.
 pub(crate) fn provided(name: &str) -> Option<usize> {
     let special = life::provided(name)
         .or_else(|| thread_exit::provided(name))
@@ -152,12 +153,12 @@ pub(crate) fn provided(name: &str) -> Option<usize> {
 /// Ranks are moved.
 static IS_BALANCED: AtomicBool = AtomicBool::new(false);
 
-/// Whether a rank may be moved to a node that it does not share memory with.
+/// Whether a rank may be moved to a node that shares no memory with its own.
 pub(crate) fn ranks_leave_nodes() -> bool {
     IS_BALANCED.load(Ordering::Relaxed) && pe::with(|pe| pe.engine.shared.nodes() > 1)
 }
 
-/// What a process starts others with, or loads what is not linked.
+/// Functions with which a process starts others, or loads libraries at run time.
 const STARTS_OTHERS: [&str; 17] = [
     "execl",
     "execle",
@@ -178,7 +179,7 @@ const STARTS_OTHERS: [&str; 17] = [
     "wordexp",
 ];
 
-/// Says which libraries were to be shared that the program has not; it needs the others.
+/// Reports libraries that were to be shared but are not used by the program, with those that are.
 fn tell_what_is_not_shared(shared: &[String], needed: &[String]) {
     if !vrt_launch::is_first_process() {
         return;
@@ -191,7 +192,7 @@ fn tell_what_is_not_shared(shared: &[String], needed: &[String]) {
     }
 }
 
-/// Works out what an image of the program is.
+/// Computes the images of the program.
 fn plan(program: &Program) -> Result<Plan, ProgramError> {
     let is_shared =
         |name: &str| program.shared.iter().any(|prefix| name.starts_with(prefix.as_str()));
@@ -206,6 +207,7 @@ fn plan(program: &Program) -> Result<Plan, ProgramError> {
     };
     let in_front = vrt_slot::in_front()
         .chain(blocking::in_front())
+        .chain([&blocking::SCHED_YIELD])
         .filter(|function| !own_libc || is_needed_by_own_libc(function.meaning))
         .map(|function| (function.name, function.address as usize));
     let of_own_libc = vrt_slot::for_own_libc().into_iter().chain(vrt_slot::of_libc_threads());
@@ -236,8 +238,8 @@ fn plan(program: &Program) -> Result<Plan, ProgramError> {
     Ok(plan)
 }
 
-/// What a rank with a libc of its own needs in front of that all the same: not what only keeps the answers
-/// and the settings of a process's libc apart, nor locks, which are its own.
+/// What a rank with its own libc needs in front of it nevertheless: not the functions that only separate the results
+/// and settings of a process's libc, nor locks, which are the rank's own.
 fn is_needed_by_own_libc(meaning: &str) -> bool {
     !matches!(
         meaning,
@@ -257,7 +259,7 @@ fn is_needed_by_own_libc(meaning: &str) -> bool {
     )
 }
 
-/// What compilers add with `-fsanitize=`: these want a process of their own from its begin on.
+/// Libraries that compilers add with `-fsanitize=`: they need a separate process from its beginning on.
 const SANITIZERS: [&str; 5] = ["libasan", "libhwasan", "liblsan", "libmsan", "libtsan"];
 
 /// Why a library must not be loaded.

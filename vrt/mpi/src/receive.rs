@@ -32,10 +32,10 @@ functions! {
     ) on Comm(comm) = recv_init;
 }
 
-/// What a receive asks for; nothing from nobody.
+/// The pattern of a receive; `None` for a receive from no process.
 ///
 /// # Errors
-/// There is no such rank or tag.
+/// The rank or the tag is invalid.
 #[inline(always)]
 pub(crate) fn pattern(comm: &Comm, source: c_int, tag: c_int) -> Outcome<Option<Pattern>> {
     let tag = match tag {
@@ -56,13 +56,13 @@ pub(crate) fn pattern(comm: &Comm, source: c_int, tag: c_int) -> Outcome<Option<
     Ok(Some(Pattern { context: comm.span.context, source, tag }))
 }
 
-/// What is known of a message that has come, after it was put into its place.
+/// The status of a message that has arrived, after unpacking it.
 ///
 /// # Errors
 /// It was longer than its buffer.
 ///
 /// # Safety
-/// What it is unpacked into is writable.
+/// The destination of unpacking is writable.
 #[inline(always)]
 pub(crate) unsafe fn finish(outcome: Completion, unpack: Option<&Unpack>) -> Outcome<Stat> {
     let stat = Stat::of(&outcome);
@@ -124,7 +124,7 @@ unsafe fn recv_elements<N: Whole>(
     Ok(())
 }
 
-/// Waits for a message from somebody and gives its status.
+/// Waits for a message and returns its status.
 #[inline(always)]
 unsafe fn wait_for(
     call: Call,
@@ -145,7 +145,7 @@ unsafe fn wait_for(
     }
 }
 
-/// Starts a receive; what is unpacked at its end is kept with its request.
+/// Starts a receive; the destination of unpacking at its end is kept with its request.
 unsafe fn begin(room: Incoming, pattern: Pattern) -> Begun {
     let buffers = Buffers { outgoing: None, unpack: room.unpack };
     // SAFETY: as the caller promises, the buffer stays until the request is done.
@@ -156,7 +156,7 @@ unsafe fn begin(room: Incoming, pattern: Pattern) -> Begun {
     (state, buffers)
 }
 
-/// A receive of nothing from nobody, whatever it would be received into.
+/// A receive from no process, whatever its buffer.
 fn from_nobody() -> Begun {
     (State::done(Stat::NOBODY), Buffers::default())
 }

@@ -1,5 +1,5 @@
-//! Requests (MPI-4.1 sections 3.7, 3.9 and 13.2): what is under way, persistent operations, and requests
-//! that the program completes itself.
+//! Requests (MPI-4.1 sections 3.7, 3.9 and 13.2): operations in progress, persistent operations, and requests that the
+//! program completes itself.
 //!
 //! ```text
 //!              start                        done; wait or test
@@ -9,9 +9,9 @@
 //!                                Program                             MPI_REQUEST_NULL
 //! ```
 //!
-//! An active request that is freed goes on as a task of the rank, with the memory that it uses.
+//! An active request that is freed continues as a task of the rank, with the memory that it uses.
 //!
-//! The functions by which programs complete, start and ask for requests are in `complete`.
+//! The functions by which programs complete, start and query requests are in `complete`.
 
 mod complete;
 
@@ -45,17 +45,17 @@ pub(crate) struct Request {
     buffers: RefCell<Buffers>,
     /// How it is started, if it is persistent.
     start: Option<Box<Start>>,
-    /// What its errors are raised on.
+    /// The object on which its errors are raised.
     on: MPI_Comm,
     site: &'static Site,
 }
 
-/// Memory of requests that are over, for the next ones.
+/// Memory of completed requests, for reuse.
 #[derive(Default)]
 pub(crate) struct Spares(RefCell<Vec<Rc<Request>>>);
 
 impl Spares {
-    /// More are not kept.
+    /// The most that are kept.
     const MOST: usize = 64;
 
     fn keep(&self, request: Rc<Request>) {
@@ -65,7 +65,7 @@ impl Spares {
         }
     }
 
-    /// The request, in memory of an earlier one if there is some that nobody looks at any more.
+    /// The request, in memory of an earlier one if there is an unused one.
     fn fill(&self, request: Request) -> Rc<Request> {
         let Some(mut spare) = self.0.borrow_mut().pop() else { return Rc::new(request) };
         match Rc::get_mut(&mut spare) {
@@ -78,32 +78,32 @@ impl Spares {
 
 /// Starts a persistent operation.
 pub(crate) type Start = dyn Fn(Call) -> Outcome<Begun>;
-/// An operation that goes on as a task.
+/// An operation that continues as a task.
 pub(crate) type Future_ = Pin<Box<dyn Future<Output = Outcome<Stat>>>>;
-/// How an operation stands that was just started, with the memory that it uses.
+/// The state of an operation that was just started, with the memory that it uses.
 pub(crate) type Begun = (State, Buffers);
 
-/// Memory that an operation uses beside the program's.
+/// Memory that an operation uses in addition to the program's.
 #[derive(Debug, Default)]
 pub(crate) struct Buffers {
-    /// What is sent, packed: kept, not looked at.
+    /// The packed data of a send: kept alive, not read.
     #[expect(dead_code, reason = "keeps the bytes that are sent")]
     pub(crate) outgoing: Option<Vec<u8>>,
-    /// Where what comes is unpacked to.
+    /// Where a received message is unpacked to.
     pub(crate) unpack: Option<Box<Unpack>>,
 }
 
-/// How a request stands.
+/// The state of a request.
 pub(crate) enum State {
-    /// A persistent one that was not started.
+    /// A persistent one that is not started.
     Inactive,
     /// Done; nothing is left to do.
     Done(Stat),
-    /// The message has come: it is not unpacked yet.
+    /// The message has arrived, but is not unpacked yet.
     Received(Completion),
     /// A request of the engine's.
     Engine { number: u32, pattern: Option<Pattern> },
-    /// A task of the rank; what came of it.
+    /// A task of the rank, and its result.
     Task(Rc<Cell<Option<Outcome<Stat>>>>),
     /// The program completes it.
     Program(Rc<Generalized>),
@@ -114,7 +114,7 @@ impl State {
         State::Done(stat)
     }
 
-    /// A task that goes on by itself; it begins at once.
+    /// A task that runs in the background; it begins at once.
     pub(crate) fn task(future: Future_) -> State {
         let outcome = Rc::new(Cell::new(None));
         let tell = Rc::clone(&outcome);
@@ -122,7 +122,7 @@ impl State {
         State::Task(outcome)
     }
 
-    /// Whether waiting for it ends at once.
+    /// Whether waiting for it would end at once.
     fn is_ready(&self) -> bool {
         match self {
             State::Inactive | State::Done(_) | State::Received(_) => true,
@@ -149,33 +149,33 @@ impl Request {
         Request { state, buffers, start, on, site: call.site }
     }
 
-    /// A send under way.
+    /// A send in progress.
     pub(crate) fn send(call: Call, on: MPI_Comm, begun: Begun) -> Request {
         Request::new(call, on, begun, None)
     }
 
-    /// A receive under way.
+    /// A receive in progress.
     pub(crate) fn receive(call: Call, on: MPI_Comm, begun: Begun) -> Request {
         Request::new(call, on, begun, None)
     }
 
-    /// An operation that goes on as a task; it begins at once.
+    /// An operation that continues as a task; it begins at once.
     pub(crate) fn task(call: Call, on: MPI_Comm, future: Future_) -> Request {
         Request::new(call, on, (State::task(future), Buffers::default()), None)
     }
 
-    /// One that the program completes.
+    /// A request that the program completes.
     pub(crate) fn program(call: Call, generalized: Generalized) -> Request {
         let state = State::Program(Rc::new(generalized));
         Request::new(call, MPI_COMM_SELF, (state, Buffers::default()), None)
     }
 
-    /// One that is started again and again.
+    /// A request that is started repeatedly.
     pub(crate) fn persistent(call: Call, on: MPI_Comm, start: Box<Start>) -> Request {
         Request::new(call, on, (State::Inactive, Buffers::default()), Some(start))
     }
 
-    /// Gives the program a handle of it.
+    /// Returns a handle of it to the program.
     ///
     /// # Safety
     /// There is room for one.
@@ -193,7 +193,7 @@ impl Request {
         self.state.borrow().is_ready()
     }
 
-    /// What it waits for, for people.
+    /// What it waits for, for messages to people.
     fn pattern(&self) -> Option<Pattern> {
         match &*self.state.borrow() {
             State::Engine { pattern, .. } => *pattern,
@@ -201,7 +201,7 @@ impl Request {
         }
     }
 
-    /// Waits until it is done; gives what came of it. It is inactive then.
+    /// Waits until it is done; returns its status. It is inactive then.
     fn wait(&self, call: Call) -> Outcome<Stat> {
         let state = self.state.replace(State::Inactive);
         let buffers = self.buffers.take();
@@ -238,7 +238,7 @@ impl Request {
         }
     }
 
-    /// What came of it, which is ready; it stays.
+    /// Its status; it must be done, and is kept.
     fn look(&self) -> Stat {
         match &*self.state.borrow() {
             State::Inactive => Stat::EMPTY,
@@ -271,7 +271,7 @@ impl Request {
         Ok(())
     }
 
-    /// Goes on by itself, and nobody asks for its outcome.
+    /// Lets it continue in the background; its outcome is ignored.
     fn abandon(&self) {
         let state = self.state.replace(State::Inactive);
         let buffers = self.buffers.take();
@@ -307,7 +307,7 @@ impl Request {
     }
 }
 
-/// Suspends the rank until something is so.
+/// Suspends the rank until a condition holds.
 fn wait_until(
     call: Call,
     site: Site,
@@ -326,7 +326,7 @@ fn wait_until(
     Ok(())
 }
 
-/// The request that a handle stands for; none of the null handle.
+/// The request of a handle; `None` for the null handle.
 fn find(process: &Process, handle: MPI_Request) -> Outcome<Option<Rc<Request>>> {
     if handle == MPI_REQUEST_NULL {
         return Ok(None);
@@ -339,10 +339,10 @@ fn find(process: &Process, handle: MPI_Request) -> Outcome<Option<Rc<Request>>> 
     }
 }
 
-/// What the program completes itself, if a request is that.
+/// The generalized request of a handle, if it is one.
 ///
 /// # Errors
-/// There is no such request.
+/// The request does not exist.
 pub(crate) fn generalized(
     process: &Process,
     handle: MPI_Request,

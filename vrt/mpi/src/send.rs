@@ -1,5 +1,4 @@
-//! Sending (MPI-4.1 sections 3.2, 3.4, 3.6 to 3.11): modes, immediate, persistent, and together with a
-//! receive.
+//! Sending (MPI-4.1 sections 3.2, 3.4, 3.6 to 3.11): modes, immediate, persistent, and combined with a receive.
 
 use std::ffi::{c_int, c_void};
 use std::rc::Rc;
@@ -96,7 +95,7 @@ functions! {
     MPI_Comm_iflush_buffer(comm: MPI_Comm, request: *mut MPI_Request) on Comm(comm) = iflush_comm;
 }
 
-/// The message that a send makes; none to nobody.
+/// The message of a send; `None` for a send to no process.
 #[inline(always)]
 fn outbound(
     comm: &Comm,
@@ -213,8 +212,8 @@ unsafe fn bsend<N: Whole>(
     unsafe { send_by(call, Mode::Buffered, (buf, count, datatype), (dest, tag, comm)) }
 }
 
-/// A buffered send needs a buffer of the program's, though it is not used: what could not be kept there
-/// by another MPI is refused here, too.
+/// A buffered send requires a buffer from the program, though it is not used: what would not fit there with another MPI
+/// is refused here, too.
 fn expect_room(call: Call, count: usize, datatype: MPI_Datatype, comm: MPI_Comm) -> Outcome {
     let of_comm = call.process.comm(comm)?.buffer.get();
     let (_, room) = if of_comm.1 > 0 { of_comm } else { call.process.buffer.get() };
@@ -384,7 +383,7 @@ unsafe fn sendrecv<N: Whole>(
     }
 }
 
-/// [`exchange`] of bytes that lie together.
+/// [`exchange`] for contiguous bytes.
 #[inline(always)]
 unsafe fn exchange_bytes(
     call: Call,
@@ -477,7 +476,7 @@ unsafe fn sendrecv_replace<N: Whole>(
     }
 }
 
-/// A copy of a buffer into which something else is received.
+/// A copy of a buffer that is overwritten by a receive.
 unsafe fn copy_of<N: Whole>(
     call: Call,
     buf: *const c_void,
@@ -533,7 +532,7 @@ unsafe fn isendrecv_replace<N: Whole>(
     }
 }
 
-/// Begins to send and to receive; the request is done when both are.
+/// Starts a send and a receive; the request is done when both are.
 unsafe fn iexchange(
     call: Call,
     on: MPI_Comm,
@@ -626,7 +625,7 @@ unsafe fn detach_comm<N: Whole>(
     unsafe { take_buffer(&call.process.comm(comm)?.buffer, buffer, size) }
 }
 
-/// Buffered messages are copied to the library's own memory, which does not wait for them.
+/// Buffered messages are copied to the library's own memory, so there is nothing to wait for.
 fn flush(_: Call) -> Outcome {
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Sessions (MPI-4.1 section 11.3): a rank uses MPI without the communicator of all ranks, from groups that
-//! have names. There are two: `mpi://WORLD`, all ranks of the job, and `mpi://SELF`.
+//! Sessions (MPI-4.1 section 11.3): a rank uses MPI without the communicator of all ranks, from named groups. There are
+//! two: `mpi://WORLD`, all ranks of the job, and `mpi://SELF`.
 
 use std::cell::RefCell;
 use std::ffi::{c_char, c_int};
@@ -139,7 +139,7 @@ unsafe fn nth_set(
     Ok(())
 }
 
-/// The ranks of the job that are in a group with a name.
+/// The ranks of the job in a named group.
 fn members(call: Call, name: *const c_char) -> Outcome<Rc<Comm>> {
     // SAFETY: the program gives a string.
     let name = unsafe { text::taken(name) };
@@ -196,14 +196,14 @@ fn call_handler(call: Call, session: MPI_Session, code: c_int) -> Outcome {
     errhandler::called(call, On::Session(session), code)
 }
 
-/// The tag of messages between ranks who make a communicator under a name.
+/// The tag of messages between ranks that make a communicator under a name.
 fn tag_of(name: *const c_char) -> i32 {
     // SAFETY: the program gives a string.
     let name = unsafe { text::taken(name) };
     (BuildHasherDefault::<FxHasher>::default().hash_one(name) & 0x3fff_ffff) as i32
 }
 
-/// Gives the program a handle of a new communicator, of which it may be no part.
+/// Returns a handle of a new communicator to the program; the rank may not be in it.
 unsafe fn give(
     call: Call,
     engine: Option<CommunicatorHandle>,

@@ -1,7 +1,6 @@
-//! Statuses (MPI-4.1 section 3.2.5): what is known of a message that came.
+//! Statuses (MPI-4.1 section 3.2.5): the data about a received message.
 //!
-//! Of the five words that are the library's, two are the length in bytes, and one says whether the request
-//! was cancelled.
+//! Of the five words reserved for the library, two hold the length in bytes, and one whether the request was cancelled.
 
 use std::ffi::c_int;
 
@@ -14,7 +13,7 @@ use crate::datatype::{Use, basic_elements, bytes_of_elements};
 use crate::fault::{Outcome, refuse};
 use crate::numbers::{self, Whole};
 
-/// What is known of a message or a request.
+/// The data about a message or a request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stat {
     pub(crate) source: c_int,
@@ -24,10 +23,10 @@ pub(crate) struct Stat {
 }
 
 impl Stat {
-    /// Of a null or inactive request.
+    /// For a null or inactive request.
     pub(crate) const EMPTY: Stat =
         Stat { source: MPI_ANY_SOURCE, tag: MPI_ANY_TAG, bytes: 0, cancelled: false };
-    /// Of a message from nobody.
+    /// For a message from no process.
     pub(crate) const NOBODY: Stat =
         Stat { source: MPI_PROC_NULL, tag: MPI_ANY_TAG, bytes: 0, cancelled: false };
 
@@ -43,10 +42,10 @@ impl Stat {
         Stat { source, tag, bytes, cancelled: false }
     }
 
-    /// Gives the program an empty status, which says that there was no error (MPI-4.1 section 3.7.3).
+    /// Returns an empty status without an error to the program (MPI-4.1 section 3.7.3).
     ///
     /// # Safety
-    /// As [`give`](Self::give).
+    /// As for [`give`](Self::give).
     pub(crate) unsafe fn give_empty(to: *mut MPI_Status) {
         // SAFETY: as the caller promises.
         unsafe {
@@ -57,7 +56,7 @@ impl Stat {
         }
     }
 
-    /// Gives it to the program, unless that ignores it; its error stays as it is.
+    /// Returns it to the program, unless statuses are ignored; the error field is unchanged.
     ///
     /// # Safety
     /// There is room for a status, or the pointer is `MPI_STATUS_IGNORE`.
@@ -76,7 +75,7 @@ impl Stat {
     }
 }
 
-/// The number of bytes that a status says.
+/// The number of bytes in a status.
 ///
 /// # Safety
 /// It is readable.

@@ -1,8 +1,8 @@
-//! Strings between C and here.
+//! Conversion of strings from and to C.
 
 use std::ffi::{CStr, c_char, c_int};
 
-/// A string of the program's.
+/// A string given by the program.
 ///
 /// # Safety
 /// It is null or ends with a zero.
@@ -14,10 +14,10 @@ pub(crate) unsafe fn taken(string: *const c_char) -> String {
     unsafe { CStr::from_ptr(string) }.to_string_lossy().into_owned()
 }
 
-/// Gives a string to the program, cut to `room` bytes with its zero, and its length.
+/// Returns a string to the program, cut to `room` bytes including its zero, and its length.
 ///
 /// # Safety
-/// There is so much room, and room for a number unless `len` is null.
+/// There is this much room, and room for a number unless `len` is null.
 pub(crate) unsafe fn give(text: &str, to: *mut c_char, room: usize, len: *mut c_int) {
     let mut end = text.len().min(room.saturating_sub(1));
     while !text.is_char_boundary(end) {

@@ -1,8 +1,10 @@
-//! `pthread_exit` of a rank's own thread: the rank goes on as long as threads of it run, and exits then with status 0.
+//! `pthread_exit` in a rank's own thread: the rank continues as long as its other threads run, and then exits with
+//! status 0.
 //!
-//! Libc's would leave by a jump to where the thread began, which for it is the PE's. So the stack is unwound here as
-//! libc does it: destructors of objects run, and the functions of `pthread_cleanup_push`, which in C are entered by
-//! a jump to a buffer in the frame that has pushed them. Such buffers are kept in a list of the rank's.
+//! Libc's function would leave by a jump to the beginning of the thread, which for libc is the PE's. So the stack is
+//! unwound here as libc does it: destructors of objects run, and so do the functions of `pthread_cleanup_push`, which
+//! in C are entered by a jump to a buffer in the frame that has pushed them. Such buffers are kept in a list of the
+//! rank.
 
 use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
@@ -14,7 +16,7 @@ use vrt_slot::{external, hooks, image, image_thread, locals};
 
 use crate::life;
 
-/// Under which number a rank keeps what it has pushed.
+/// The key under which a rank keeps its pushed buffers.
 const PUSHED: u32 = 6;
 
 /// Buffers of `pthread_cleanup_push`, the last one at the end.
@@ -29,7 +31,7 @@ fn is_rank() -> bool {
     hooks::current_rank().is_some()
 }
 
-/// What unwinders know of an exception.
+/// An unwinder's representation of an exception.
 #[repr(C, align(16))]
 struct Exception {
     class: u64,
@@ -39,7 +41,7 @@ struct Exception {
 
 const END_OF_STACK: c_int = 16;
 
-/// What the unwinder asks at each frame.
+/// The function that the unwinder calls at each frame.
 type Stop = unsafe extern "C-unwind" fn(
     c_int,
     c_int,
@@ -54,7 +56,7 @@ unsafe extern "C-unwind" {
     fn _Unwind_GetCFA(context: *mut c_void) -> usize;
 }
 
-/// Unwinds the stack: with the unwinder that the program's objects are destroyed by, its own if it has one.
+/// Unwinds the stack with the unwinder that destroys the program's objects: its own if it has one.
 unsafe fn unwind(exception: *mut Exception) {
     type Unwind = unsafe extern "C-unwind" fn(*mut Exception, Stop, *mut c_void) -> c_int;
     let own = image::plan().and_then(|plan| plan.symbol_in("libgcc_s.so", "_Unwind_ForcedUnwind"));
@@ -70,7 +72,7 @@ unsafe fn unwind(exception: *mut Exception) {
     }
 }
 
-/// The stack is unwound to a frame: enters what was pushed in those that are left.
+/// The stack is unwound to a frame: enters the pushed buffers of the frames that are left.
 unsafe extern "C-unwind" fn stop(
     _version: c_int,
     actions: c_int,
@@ -92,7 +94,7 @@ unsafe extern "C-unwind" fn stop(
     NO_REASON
 }
 
-/// Enters what was pushed last, or ends the thread.
+/// Enters the last pushed buffer, or ends the thread.
 fn go_on_or_end() -> ! {
     static REAL: Real = Real::new(c"longjmp");
     type Jump = unsafe extern "C-unwind" fn(usize, c_int) -> !;
@@ -104,7 +106,7 @@ fn go_on_or_end() -> ! {
     }
 }
 
-/// The rank's own thread has ended: the rank ends with the last one.
+/// The rank's own thread has ended: the rank ends with its last thread.
 fn end() -> ! {
     image_thread::end_specific_of_rank();
     while external::has_running_threads() {
@@ -160,7 +162,7 @@ unsafe extern "C" fn unregister_cancel(buffer: usize) {
     unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.get())(buffer) }
 }
 
-/// What was pushed has run: the unwinding goes on.
+/// A pushed function has run: unwinding continues.
 unsafe extern "C-unwind" fn unwind_next(buffer: usize) -> ! {
     if is_rank() {
         // SAFETY: a plain function.
@@ -172,7 +174,7 @@ unsafe extern "C-unwind" fn unwind_next(buffer: usize) -> ! {
     unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.get())(buffer) }
 }
 
-/// What is here in the place of libc's functions of these names.
+/// The replacement for libc's function of this name.
 pub(crate) fn provided(name: &str) -> Option<*const ()> {
     Some(match name {
         "pthread_exit" => pthread_exit as *const (),

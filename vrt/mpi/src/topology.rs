@@ -3,7 +3,7 @@
 //! | file | subject |
 //! |---|---|
 //! | `grid` | Cartesian grids (section 8.5) |
-//! | `graph` | graphs that each rank knows whole |
+//! | `graph` | graphs of which each rank knows the whole |
 //! | `dist_graph` | graphs of which each rank knows its neighbours |
 
 mod dist_graph;
@@ -41,7 +41,7 @@ unsafe fn topo_test(call: Call, comm: MPI_Comm, kind: *mut c_int) -> Outcome {
     unsafe { give(found, kind) }
 }
 
-/// Numbers to the program, as many as it has room for.
+/// Returns numbers to the program, as many as it has room for.
 unsafe fn give_all(values: &[c_int], to: *mut c_int, room: usize) {
     for (at, value) in values.iter().take(room).enumerate() {
         // SAFETY: the caller has room for so many.
@@ -49,7 +49,7 @@ unsafe fn give_all(values: &[c_int], to: *mut c_int, room: usize) {
     }
 }
 
-/// Makes a communicator of the ranks that have a shape in it, and gives it to the program.
+/// Makes a communicator of the ranks in a shape, and returns it to the program.
 unsafe fn make(
     call: Call,
     comm: &Comm,

@@ -1,6 +1,6 @@
-//! Turns: what ranks do on a communicator between two groups takes several steps among the ranks of one
-//! group, so operations that are under way at the same time go one after the other, in the order in which
-//! they have begun. That is the same on all ranks, so every rank's steps follow each other in one order.
+//! Turns: an operation on an intercommunicator takes several steps among the ranks of one group, so concurrent
+//! operations are executed one after another, in the order in which they have begun. That order is the same on all
+//! ranks, so the steps of all ranks have the same order.
 
 use std::cell::Cell;
 use std::task::Poll;
@@ -9,20 +9,19 @@ use vrt_core::Site;
 use vrt_core::pe;
 use vrt_slot::rank;
 
-/// Whose turn it is.
+/// Records which operation's turn it is.
 #[derive(Debug, Default)]
 pub(crate) struct Turns {
     begun: Cell<u64>,
     over: Cell<u64>,
 }
 
-/// A turn; the next one comes when this is dropped.
+/// A turn; dropping it begins the next one.
 #[derive(Debug)]
 pub(crate) struct Turn<'a>(&'a Turns);
 
 impl Turns {
-    /// Waits until all operations that have begun earlier are over. This one begins when the future is
-    /// first polled.
+    /// Waits until all operations that have begun earlier have ended. This one begins when the future is first polled.
     pub(crate) async fn take(&self, site: Site) -> Turn<'_> {
         let number = self.begun.replace(self.begun.get().wrapping_add(1));
         std::future::poll_fn(|context| {

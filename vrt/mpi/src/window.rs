@@ -1,13 +1,13 @@
-//! Windows (MPI-4.1 chapter 12): what a communicator's ranks let each other read and write.
+//! Windows (MPI-4.1 chapter 12): memory of a communicator's ranks that they let each other read and write.
 //!
-//! A window knows where each rank's part lies. Inside a node an access is loads, stores and atomics on that
-//! memory; to another node it is a message to the rank, whose PE does the same there and answers. Either
-//! way it is done when the call returns, so an epoch only has to order accesses.
+//! A window knows the address of each rank's part. Inside a node an access consists of loads, stores and atomics on
+//! that memory; to another node it is a message to the rank, whose PE does the same there and answers. Either way it is
+//! complete when the call returns, so an epoch only has to order accesses.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `make` | making and freeing windows |
-//! | `access` | put, get, accumulate and their kin |
+//! | `make` | creating and freeing windows |
+//! | `access` | put, get, accumulate and their variants |
 //! | `epoch` | fence, post and start, locks, flush |
 
 mod access;
@@ -42,20 +42,20 @@ pub(crate) const ALL: [&[Export]; 4] = [EXPORTS, make::EXPORTS, access::EXPORTS,
 #[derive(Debug)]
 pub(crate) struct Window {
     comm: CommunicatorHandle,
-    /// By rank: where its part lies, in bytes.
+    /// By rank: its part, in bytes.
     targets: Vec<Target>,
-    /// By rank: bytes of a displacement.
+    /// By rank: bytes per unit of displacement.
     units: Vec<usize>,
-    /// Where other ranks lock this one's part; it stays until all have freed the window.
+    /// The lock of this rank's part; it is kept until all ranks have freed the window.
     control: *mut Control,
-    /// What was allocated for the window, to be given back with it.
+    /// Memory allocated for the window, freed with it.
     owned: *mut c_void,
-    /// The rank's own part, as the program asks for it.
+    /// The rank's own part, in the form in which the program queries it.
     part: Box<Part>,
     epoch: Cell<Epoch>,
-    /// Of calls that others may have to follow, such as a flush in a loop.
+    /// For polling calls, such as a flush in a loop.
     turns: Turns,
-    /// Ranks that the access epoch is about, and that this rank's part is exposed to.
+    /// The ranks of the access epoch, and those that this rank's part is exposed to.
     accessed: RefCell<Vec<c_int>>,
     exposed_to: RefCell<Vec<c_int>>,
     /// All ranks of the job share memory.
@@ -66,7 +66,7 @@ pub(crate) struct Window {
     info: RefCell<Info>,
 }
 
-/// What predefined attributes point to.
+/// The targets of predefined attributes' pointers.
 #[derive(Debug)]
 struct Part {
     base: *mut c_void,
@@ -77,7 +77,7 @@ struct Part {
 }
 
 impl Window {
-    /// The value of a predefined attribute: an address, or that of a number.
+    /// The value of a predefined attribute: an address, or the address of a number.
     pub(crate) fn predefined(&self, key: c_int) -> Option<*mut c_void> {
         Some(match key {
             MPI_WIN_BASE => self.part.base,
@@ -99,20 +99,20 @@ impl Window {
         pe::with(|pe| pe.engine.shared.lease_of(rank))
     }
 
-    /// Checks that there is a rank.
+    /// Checks that a rank exists.
     ///
     /// # Errors
-    /// There is none.
+    /// It does not exist.
     fn rank(&self, rank: c_int) -> Outcome<usize> {
         self.comm.job_rank(rank)?;
         Ok(crate::numbers::index(rank))
     }
 }
 
-/// The window that a handle stands for.
+/// The window of a handle.
 ///
 /// # Errors
-/// It stands for none.
+/// The handle is invalid.
 pub(crate) fn find(call: Call, handle: MPI_Win) -> Outcome<Rc<Window>> {
     match call.process.windows.get(handle.0) {
         Some(window) => Ok(window),
@@ -171,7 +171,8 @@ unsafe fn get_info(call: Call, win: MPI_Win, info: *mut MPI_Info) -> Outcome {
     Ok(())
 }
 
-/// Where a rank's part lies in this rank's memory. It stays there as long as both are on this node.
+/// The address of a rank's part in this rank's memory. It is valid as long as both are on this
+/// node.
 unsafe fn shared_query<A: crate::numbers::Whole>(
     call: Call,
     win: MPI_Win,

@@ -1,4 +1,4 @@
-//! What kind of program it is that is to be run.
+//! Determines the kind of the program that is to be run.
 
 use std::fmt;
 use std::fs::File;
@@ -12,13 +12,14 @@ use object::{Endianness, Object, ObjectSymbol, elf};
 /// A kind of program, which decides how it becomes ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// It has vrt in it, and becomes a job by itself.
+    /// It contains vrt, and becomes a job by itself.
     RustFace,
-    /// It is loaded for each rank.
+    /// It is loaded once for each rank.
     Abi,
-    /// Something that starts a program.
+    /// A script that starts a program.
     Script,
-    /// The same, as a program that could be loaded but does not use MPI.
+    /// A program that could be loaded but does not use MPI; it is expected to start one that does,
+    /// like a script.
     Starter,
 }
 
@@ -33,7 +34,7 @@ impl fmt::Display for Kind {
     }
 }
 
-/// Why a file is no program.
+/// Why a file cannot be run as a program.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KindError {
     /// It cannot be read.
@@ -41,25 +42,25 @@ pub(crate) enum KindError {
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// It is none that the system could run.
+    /// It is not a program that the system can run.
     #[error("cannot run {}: it is no program and no script", .0.display())]
     NoProgram(PathBuf),
-    /// Nobody may execute it.
+    /// It is not executable.
     #[error("cannot run {}: it is not executable (chmod +x)", .0.display())]
     NotExecutable(PathBuf),
 }
 
-/// The section by which a program says that it becomes a job by itself.
+/// The section by which a program is recognised as one that becomes a job by itself.
 const MARK: &[u8] = b".note.vrt";
 
 impl Kind {
     /// The kind of a program's file.
     ///
     /// # Errors
-    /// It cannot be read, or is no program.
+    /// It cannot be read, or is not a program.
     pub(crate) fn of(path: &Path) -> Result<Kind, KindError> {
         let failed = |source| KindError::Read { path: path.to_path_buf(), source };
         let mut bytes = Vec::new();
@@ -92,12 +93,12 @@ fn has_mark(bytes: &[u8]) -> bool {
     sections().unwrap_or(false)
 }
 
-/// Whether anybody may execute a file.
+/// Whether a file is executable by anybody.
 fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// Whether a program has functions of MPI in it, or refers to some. One that cannot be read may.
+/// Whether a program contains functions of MPI, or refers to some. A file that cannot be read may.
 pub(crate) fn mentions_mpi(path: &Path) -> bool {
     let Ok(bytes) = std::fs::read(path) else { return true };
     let Ok(file) = object::File::parse(&*bytes) else { return true };
@@ -106,7 +107,7 @@ pub(crate) fn mentions_mpi(path: &Path) -> bool {
     symbols.any(|symbol| symbol.name().is_ok_and(is_mpis))
 }
 
-/// The program's file: as it is named, or in the search path.
+/// The program's file: the given path, or found in the search path.
 pub(crate) fn find(program: &Path) -> PathBuf {
     if program.components().count() > 1 {
         return program.to_path_buf();

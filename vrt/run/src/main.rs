@@ -1,7 +1,7 @@
 //! Starts a program as a job: `vrtrun --pes 2 --ranks 16 ./program its arguments`.
 //!
-//! What kind of program it is decides how (see `kind`): a program of the Rust face becomes a job by itself,
-//! told by the `VRT_*` environment variables; a program of the MPI ABI is loaded here, once for each rank.
+//! The kind of the program decides how (see `kind`): a program that uses the Rust API becomes a job by itself,
+//! configured by the `VRT_*` environment variables; a program of the MPI ABI is loaded here, once for each rank.
 
 mod kind;
 
@@ -18,18 +18,18 @@ use kind::{Kind, KindError};
 
 /// Runs a program as many virtual ranks on a few processes
 ///
-/// The program may be one of vrt's Rust face, or any C or C++ program that was compiled with vrtcc or
-/// vrtcxx: then each rank has its own globals and libraries, and nothing in the program is changed.
+/// The program may use vrt's Rust API, or be any C or C++ program compiled with vrtcc or vrtcxx: then each rank has its
+/// own globals and libraries, and the program needs no changes.
 ///
-/// `vrtrun sweep` compares ratios of ranks to PEs, and balancers; `vrtrun top` shows what a running job does; see
-/// their `--help`.
+/// `vrtrun sweep` compares ratios of ranks to PEs, and balancers; `vrtrun top` shows what a running job does; `vrtrun
+/// doctor` examines this machine. Each has its own `--help`.
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
     #[command(flatten)]
     vrt: vrt_launch::Config,
 
-    /// Libraries of which there is one for all ranks of a PE instead of one for each
+    /// Libraries that are loaded once per PE, for all its ranks, instead of once per rank
     #[arg(
         long,
         value_name = "LIB",
@@ -38,11 +38,11 @@ struct Arguments {
     )]
     share: Vec<String>,
 
-    /// Have this rank wait for a debugger before its program begins; says how one is attached
+    /// Make this rank wait for a debugger before its program begins, and print how to attach one
     #[arg(long, value_name = "RANK", help_heading = "Programs of the MPI ABI")]
     gdb: Option<u32>,
 
-    /// Say what kind of program was found
+    /// Print the kind of program that was found
     #[arg(long, short, help_heading = "Programs of the MPI ABI")]
     verbose: bool,
 
@@ -52,13 +52,21 @@ struct Arguments {
     command: Vec<OsString>,
 }
 
-/// What the command line is parsed with: launchers of other MPIs call the number of ranks `-n`, too.
+/// The command line's parser: launchers of other MPIs call the number of ranks `-n`, too.
 fn command() -> clap::Command {
     let command = Arguments::command().override_usage("vrtrun [OPTIONS] <PROGRAM> [ARGUMENTS]...");
-    command.mut_arg("ranks", |ranks| ranks.short('n').visible_alias("np"))
+    command
+        .mut_args(|argument| {
+            match argument.get_action().takes_values() && !argument.is_positional() {
+                // `-n -3` is a wrong number, and no unknown option.
+                true => argument.allow_negative_numbers(true),
+                false => argument,
+            }
+        })
+        .mut_arg("ranks", |ranks| ranks.short('n').visible_alias("np"))
 }
 
-/// The words, with `-np N` as `--np N`: to the parser these would be two options of one letter.
+/// The words, with `-np N` as `--np N`: the parser would read `-np` as two one-letter options.
 fn spelled_out(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     let command = command();
     let takes_value = |word: &str| {
@@ -91,10 +99,13 @@ fn spelled_out(words: impl Iterator<Item = OsString>) -> Vec<OsString> {
     all
 }
 
-/// Programs of their own that come with this one: `vrtrun sweep` is `vrtrun-sweep`.
-const COMMANDS: [&str; 2] = ["sweep", "top"];
+/// Commands that are separate programs beside this one: `vrtrun sweep` is `vrtrun-sweep`.
+const COMMANDS: [&str; 3] = ["sweep", "top", "doctor"];
+/// How alike words are of which one is a misspelling of the other.
+const ALIKE: f64 = 0.85;
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(command);
     let mut words = std::env::args_os().skip(1);
     if let Some(name) = words.next().filter(|word| COMMANDS.iter().any(|it| word == it)) {
         return become_command(&name, words);
@@ -107,15 +118,20 @@ fn main() -> ExitCode {
         return vrt_launch::print_list(&list);
     }
     let Some((program, rest)) = arguments.command.split_first() else {
-        let text = "there is no program: vrtrun [OPTIONS] <PROGRAM> [ARGUMENTS]...; `--lb` and a program need \
-                    `auto`, or another option, between them";
+        let text = match arguments.vrt.balances() {
+            true => "no program is given (write `--lb auto PROGRAM`, not `--lb PROGRAM`)",
+            false => "no program is given",
+        };
         command().error(ErrorKind::MissingRequiredArgument, text).exit()
     };
     let path = kind::find(Path::new(program));
     let kind = match Kind::of(&path) {
         Ok(kind) => kind,
         Err(error) => {
-            eprintln!("vrtrun: {error}");
+            let name = program.to_string_lossy();
+            let meant = COMMANDS.iter().find(|it| strsim::jaro_winkler(it, &name) > ALIKE);
+            let meant = meant.map(|it| format!("; did you mean `vrtrun {it}`?"));
+            eprintln!("vrtrun: {error}{}", meant.unwrap_or_default());
             let is_forbidden = matches!(error, KindError::NotExecutable(_));
             return ExitCode::from(if is_forbidden { FORBIDDEN } else { NOT_RUN });
         }
@@ -129,7 +145,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// Executes a command that is a program beside this one.
+/// Executes the program of a command, which is beside this one.
 fn become_command(name: &OsStr, rest: impl Iterator<Item = OsString>) -> ExitCode {
     let mut file = OsString::from("vrtrun-");
     file.push(name);
@@ -144,11 +160,11 @@ fn become_command(name: &OsStr, rest: impl Iterator<Item = OsString>) -> ExitCod
     ExitCode::from(NOT_RUN)
 }
 
-/// The command line cannot be.
+/// The command line is invalid.
 const USAGE: u8 = 2;
 /// The program cannot be run.
 const NOT_RUN: u8 = 127;
-/// The same, because its file is not executable.
+/// The program cannot be run because its file is not executable.
 const FORBIDDEN: u8 = 126;
 
 /// Executes a program that becomes a job by itself.
@@ -170,13 +186,13 @@ fn become_it(path: &Path, kind: Kind, rest: &[OsString], arguments: &Arguments) 
     ExitCode::from(NOT_RUN)
 }
 
-/// Whether the program has been started before, as it is, and has called a function of MPI: then the library
-/// that it is linked with has started this.
+/// Whether this program has been started before, unchanged, and has called a function of MPI: then the library that it
+/// is linked with has started this process.
 fn calls_mpi_all_the_same() -> bool {
     std::env::var_os("VRT_STARTED_AGAIN").is_some()
 }
 
-/// Loads a program for each rank. One that does not use MPI starts a program that does, as a script would:
+/// Loads a program for each rank. A program that does not use MPI is assumed to start one that does, as a script would:
 /// `env`, `perf`, `sh`.
 fn load(path: &Path, rest: &[OsString], arguments: &Arguments) -> ExitCode {
     let config = match arguments.vrt.clone().overridden_by_env() {
@@ -209,10 +225,14 @@ fn load(path: &Path, rest: &[OsString], arguments: &Arguments) -> ExitCode {
             ExitCode::from(NOT_RUN)
         }
         Err(ProgramError::WithoutMpi { starts_others, .. }) => {
+            // Nothing would read them, so nothing else would say what is wrong with them.
+            if let Err(error) = arguments.vrt.check() {
+                return vrt_launch::report_usage_error(&error);
+            }
             if !starts_others {
                 eprintln!(
-                    "vrtrun: note: {} does not use MPI, and runs once: programs become ranks that are compiled \
-                     with vrtcc or vrtcxx, or use vrt from Rust",
+                    "vrtrun: note: {} does not use MPI and runs once; programs become ranks if they are \
+                     compiled with vrtcc or vrtcxx, or use vrt from Rust",
                     path.display()
                 );
             } else if arguments.verbose {

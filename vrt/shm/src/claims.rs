@@ -1,7 +1,7 @@
-//! How two PEs share a piece of work that one of them has: a long copy.
+//! How two PEs share a piece of work that one of them owns: a long copy.
 //!
-//! The work is a row of equal pieces. Its owner claims pieces from the front, who helps from the back, until
-//! all are claimed; the owner is done when those that were claimed from the back are done.
+//! The work is a row of equal pieces. Its owner claims pieces from the front, the helper from the back, until all are
+//! claimed; the owner is done when the pieces claimed from the back are done.
 //!
 //! ```text
 //! owner                                       helper
@@ -12,11 +12,11 @@
 //!   front == back: waits until finished == n - what it has claimed
 //! ```
 //!
-//! One word holds round and both ends, so that a claim is one compare-exchange and a helper that comes
-//! late, to another round, gets nothing. The owner's first claim is part of `begin`: it takes half of the work before
-//! anybody else knows of it, and if the helper is there at once, the same half each time, so that the caches
-//! of both keep what they have had before. Whoever claims takes a part of what is left, so that a helper that begins
-//! late takes less and no end waits long for the other.
+//! One word holds the round and both ends, so that a claim is one compare-exchange and a late helper, whose round has
+//! passed, gets nothing. The owner's first claim is part of `begin`: it takes half of the work before the helper knows
+//! of it, and if the helper starts at once, it takes the same half each time, so that the caches of both keep their
+//! contents. Each claim takes a part of what is left, so that a helper that begins late takes less and neither end
+//! waits long for the other.
 
 use std::ops::Range;
 
@@ -28,14 +28,14 @@ use crate::sync::{AtomicU32, AtomicU64, Ordering};
 pub struct Claims {
     /// The round in the upper half, then the front, then the back.
     state: AtomicU64,
-    /// Pieces that were claimed from the back and are done.
+    /// Number of completed pieces that were claimed from the back.
     finished: AtomicU32,
 }
 
-/// Most pieces that a piece of work has.
+/// The most pieces of a piece of work.
 pub const MOST_PIECES: u32 = u16::MAX as u32;
 
-/// What of a rest is claimed at once.
+/// How much of a rest is claimed at once.
 fn share(rest: u32) -> u32 {
     rest - rest / 4
 }
@@ -56,8 +56,8 @@ impl Claims {
         ((state >> 32) as u32, (state >> 16) as u32 & MOST_PIECES, state as u32 & MOST_PIECES)
     }
 
-    /// The owner begins work of so many pieces, at most [`MOST_PIECES`], of which it has to do the first half. Gives the
-    /// round, which who helps has to know, and that half.
+    /// The owner begins work of this many pieces, at most [`MOST_PIECES`], and must do the first half. Returns the
+    /// round, which the helper must know, and that half.
     pub fn begin(&self, pieces: u32) -> (u32, Range<u32>) {
         debug_assert!(pieces <= MOST_PIECES);
         let (round, _, _) = Self::unpack(self.state.load(Ordering::Relaxed));
@@ -68,7 +68,7 @@ impl Claims {
         (round, 0..half)
     }
 
-    /// The owner claims more of its work; `None`: all of it is claimed.
+    /// The owner claims more of its work; `None`: everything is claimed.
     pub fn claim_front(&self) -> Option<Range<u32>> {
         let mut state = self.state.load(Ordering::Relaxed);
         loop {
@@ -84,7 +84,7 @@ impl Claims {
         }
     }
 
-    /// Somebody claims a part of the work of a round; `None`: there is none left.
+    /// The helper claims a part of the work of a round; `None`: nothing is left.
     pub fn claim_back(&self, of: u32) -> Option<Range<u32>> {
         let mut state = self.state.load(Ordering::Relaxed);
         loop {
@@ -105,13 +105,12 @@ impl Claims {
         self.state.compare_exchange_weak(from, to, success, failure).map(|_| ())
     }
 
-    /// So many pieces that were claimed from the back are done.
+    /// This many pieces that were claimed from the back are done.
     pub fn finish(&self, pieces: u32) {
         self.finished.fetch_add(pieces, Ordering::Release);
     }
 
-    /// Whether all pieces that were claimed from the back are done, where the owner claimed so many of those that there
-    /// are.
+    /// Whether all pieces that were claimed from the back are done, if the owner has claimed `own` of `pieces`.
     pub fn are_finished(&self, own: u32, pieces: u32) -> bool {
         self.finished.load(Ordering::Acquire) == pieces - own
     }
@@ -121,7 +120,7 @@ impl Claims {
 mod tests {
     use super::*;
 
-    /// As memory comes from the system.
+    /// In the state of memory from the system.
     fn zeroed() -> Claims {
         Claims { state: AtomicU64::new(0), finished: AtomicU32::new(0) }
     }

@@ -14,11 +14,11 @@
 //! wake-up is lost. A waker pays two loads when the PE is awake.
 //!
 //! A full fence waits until what was published has left the processor, which takes as long as the
-//! message itself. So where the system has it, the sleeper pays for both: its heavy fence is
+//! message itself. So if the system supports it, the sleeper pays for both: its heavy fence is
 //! `membarrier` (`GLOBAL_EXPEDITED`), a full fence on every processor that runs a registered
-//! process, and the light fence of a registered waker only keeps the compiler in order. A sleeper
-//! says in its doorbell that it does so; whoever is not registered, or finds that it does not, uses
-//! a full fence.
+//! process, and the light fence of a registered waker is only a compiler fence. A sleeper publishes
+//! in its doorbell that it does so; a waker that is not registered, or finds that the sleeper does
+//! not, uses a full fence.
 
 #[cfg(not(loom))]
 use std::sync::atomic::{AtomicBool, compiler_fence};
@@ -51,8 +51,8 @@ pub struct Doorbell {
 #[cfg(not(loom))]
 static REGISTERED: AtomicBool = AtomicBool::new(false);
 
-/// Has this process take part in other processes' heavy fences, if the system can do that. Its
-/// wake-ups are cheaper then.
+/// Makes this process take part in other processes' heavy fences, if the system supports that. Its wake-ups are cheaper
+/// then.
 #[cfg(not(loom))]
 pub fn register() {
     let can = membarrier(libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED);
@@ -66,22 +66,22 @@ fn membarrier(command: libc::c_int) -> bool {
 }
 
 impl Doorbell {
-    /// An awake PE's doorbell.
+    /// The doorbell of an awake PE.
     #[cfg(loom)]
     pub fn new() -> Self {
         Doorbell { state: AtomicU32::new(AWAKE), heavy: AtomicU32::new(0) }
     }
 
-    /// Makes the sleeper's fences heavy from now on, if the system can do that.
+    /// Makes the sleeper's fences heavy from now on, if the system supports that.
     #[cfg(not(loom))]
     pub fn make_heavy(&self) {
         let can = membarrier(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED);
         self.heavy.store(u32::from(can), Ordering::Relaxed);
     }
 
-    /// Announces that the caller is about to sleep. It must look for work once more after this,
-    /// and call [`awake`](Self::awake) in any case before it goes on. `false`: a ring may not be heard this
-    /// time, because the system has refused its fence, so the caller has to look again after a while.
+    /// Announces that the caller is about to sleep. It must look for work once more after this, and call
+    /// [`awake`](Self::awake) in any case before it continues. `false`: a wake-up may be missed this time, because the
+    /// system has refused the fence, so the caller must look again after a while.
     #[inline]
     #[must_use]
     pub fn announce(&self, how: Sleep) -> bool {
@@ -100,20 +100,20 @@ impl Doorbell {
         true
     }
 
-    /// The sleeper goes on.
+    /// The sleeper continues.
     #[inline]
     pub fn awake(&self) {
         self.state.store(AWAKE, Ordering::Relaxed);
     }
 
-    /// Whether somebody has rung since [`announce`](Self::announce).
+    /// Whether it has been rung since [`announce`](Self::announce).
     #[inline]
     pub fn has_rung(&self) -> bool {
         self.state.load(Ordering::Acquire) == AWAKE
     }
 
-    /// Wakes the sleeper if it sleeps; to be called after the work was published. Returns how it
-    /// sleeps when the caller has to wake it: exactly one of several wakers is told so.
+    /// Wakes the sleeper if it sleeps; to be called after the work was published. Returns how it sleeps if the caller
+    /// has to wake it: exactly one of several wakers gets this result.
     #[inline]
     pub fn ring(&self) -> Option<Sleep> {
         self.fence_of_waker();
@@ -142,7 +142,7 @@ impl Doorbell {
         fence(Ordering::SeqCst);
     }
 
-    /// Sleeps in the futex until somebody rings or `timeout` has passed.
+    /// Sleeps in the futex until it is rung or `timeout` has passed.
     #[cfg(not(loom))]
     pub fn wait(&self, timeout: Option<std::time::Duration>) {
         let timeout = timeout.map(|t| libc::timespec {

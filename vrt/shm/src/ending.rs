@@ -1,6 +1,7 @@
-//! How a job ended, said once for all its processes.
+//! How a job ended, recorded once for all its processes.
 //!
-//! One word holds how and with what status, so whoever sees that the job has ended sees both:
+//! One word contains both how it ended and the status, so a process that sees that the job has
+//! ended sees both:
 //!
 //! | bits | meaning |
 //! |---|---|
@@ -11,7 +12,7 @@ use std::num::NonZeroU32;
 
 use crate::sync::{AtomicU64, Ordering};
 
-/// Whether, how and with what status a job has ended; valid when zeroed (it has not).
+/// Whether a job has ended, how, and with what status; valid when zeroed (it has not).
 #[derive(Debug)]
 #[repr(C)]
 pub struct Ending {
@@ -31,8 +32,8 @@ impl Ending {
         Ending { word: AtomicU64::new(0) }
     }
 
-    /// Ends the job. The first one to do so decides how and with what status; returns whether this
-    /// call was the first.
+    /// Ends the job. The first caller decides how and with what status; returns whether this was
+    /// the first call.
     pub fn end(&self, how: NonZeroU32, status: i32) -> bool {
         let word = u64::from(how.get()) << 32 | u64::from(status as u32);
         // Whoever acts on the end finds what was written before it.

@@ -1,4 +1,4 @@
-//! Blocks of a heap that were freed by somebody who does not own the heap.
+//! Blocks of a heap that were freed by a thread that does not own the heap.
 //!
 //! A Treiber stack threaded through the blocks themselves. Only `push` and "take everything"
 //! exist, so the ABA problem of a general pop cannot arise.
@@ -25,7 +25,7 @@ impl RemoteFreeList {
         RemoteFreeList { head: AtomicPtr::new(std::ptr::null_mut()) }
     }
 
-    /// Whether nothing waits; a cheap look, may be stale at once.
+    /// Whether no block waits; a cheap check whose result may be stale at once.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.head.load(Ordering::Relaxed).is_null()
@@ -34,7 +34,7 @@ impl RemoteFreeList {
     /// Puts a block on the list.
     ///
     /// # Safety
-    /// `block` is a live allocation of at least 8 bytes, aligned to 8, that nobody uses any more;
+    /// `block` is a live allocation of at least 8 bytes, aligned to 8, that is not used any more;
     /// it is mapped at the same address in every process that shares the list.
     pub unsafe fn push(&self, block: *mut u8) {
         let mut head = self.head.load(Ordering::Relaxed);
@@ -49,7 +49,7 @@ impl RemoteFreeList {
         }
     }
 
-    /// Takes the whole list and hands each block to `free`. Only the heap's owner calls this.
+    /// Takes the whole list and passes each block to `free`. Only the heap's owner may call this.
     pub fn drain(&self, mut free: impl FnMut(*mut u8)) {
         let mut block = self.head.swap(std::ptr::null_mut(), Ordering::Acquire);
         while !block.is_null() {

@@ -2,16 +2,15 @@
 //!
 //! | type | between | protocol |
 //! |---|---|---|
-//! | [`Ring`] | one producer PE, one consumer PE | fixed cells published by a sequence word, long payloads in a byte ring beside them |
-//! | [`Doorbell`] | one sleeping PE, any number that wake it | announce, fence, look again, sleep on a futex |
-//! | [`Claims`] | one owner of long work, one that helps | both claim pieces from their ends, by one word |
-//! | [`RemoteFreeList`] | one owner, any number that free | Treiber stack, emptied whole by the owner |
+//! | [`Ring`] | one producer PE, one consumer PE | fixed cells published by a sequence word, long payloads in a byte ring next to them |
+//! | [`Doorbell`] | one sleeping PE, any number of wakers | announce, fence, look again, sleep on a futex |
+//! | [`Claims`] | one owner of long work, one helper | both claim pieces from their ends, by one word |
+//! | [`RemoteFreeList`] | one owner, any number of freeing threads | Treiber stack, emptied as a whole by the owner |
 //! | [`Ending`] | all processes of a job | one word, set once |
 //!
-//! Everything here is `#[repr(C)]`, valid when zeroed, and holds no pointer into a process's
-//! private memory, so that a value may be placed in a shared mapping. Compiled with `--cfg loom` the
-//! atomics are those of the loom model checker; the tests in `tests/loom.rs` explore every
-//! interleaving of the protocols above.
+//! Everything here is `#[repr(C)]`, valid when zeroed, and contains no pointer into a process's private memory, so that
+//! a value may be placed in a shared mapping. Compiled with `--cfg loom` the atomics are those of the loom model
+//! checker; the tests in `tests/loom.rs` explore every interleaving of the protocols above.
 
 mod claims;
 mod doorbell;

@@ -1,8 +1,8 @@
 //! A single-producer single-consumer ring of messages between two processes.
 //!
 //! A message is one 64-byte *cell*: a sequence word and 60 bytes. One cache line carries a small
-//! message whole, which is what makes it cheap: the consumer polls the line that will hold the
-//! data, and no index is shared on the way. A longer payload lies in the *byte ring* beside the
+//! message as a whole, which makes it cheap: the consumer polls the line that will contain the
+//! data, and no index is shared on the way. A longer payload is in the *byte ring* next to the
 //! cells, contiguous, written before its cell is published and freed in the order of the cells.
 //!
 //! ```text
@@ -14,10 +14,10 @@
 //!   sees room through `consumed` (Acquire) <-- consumed, consumed_bytes = ... (Release)
 //! ```
 //!
-//! Invariants: `head - consumed <= C` and `bytes_head - consumed_bytes <= B`, so the producer
-//! never writes what the consumer may still read; a cell's sequence word grows by `C` from lap to
-//! lap, so a stale cell is never taken for a new one. The consumer returns room in batches (a
-//! quarter of the ring) or when asked to ([`Consumer::release`]).
+//! Invariants: `head - consumed <= C` and `bytes_head - consumed_bytes <= B`, so the producer never
+//! writes what the consumer may still read; a cell's sequence word grows by `C` from lap to lap, so
+//! a stale cell is never mistaken for a new one. The consumer returns room in batches (a quarter of
+//! the ring) or on request ([`Consumer::release`]).
 
 use crate::sync::{AtomicU32, AtomicU64, Ordering, UnsafeCell};
 
@@ -40,7 +40,7 @@ pub struct Cell {
     data: UnsafeCell<CellData>,
 }
 
-/// What the consumer has given back, on a line of its own.
+/// What the consumer has returned, on a separate cache line.
 #[derive(Debug)]
 #[repr(C, align(128))]
 struct Consumed {
@@ -56,7 +56,7 @@ pub struct Ring<const CELLS: usize, const BYTES: usize> {
     // In front of the cells it would save a page of memory, and cost messages 3% of their time.
     consumed: Consumed,
     bytes: std::cell::UnsafeCell<[u8; BYTES]>,
-    /// Stands for the byte ring, line by line, before the model checker.
+    /// Represents the byte ring, line by line, for the model checker.
     #[cfg(loom)]
     lines: Vec<UnsafeCell<()>>,
 }
@@ -95,8 +95,8 @@ impl<const C: usize, const B: usize> Ring<C, B> {
         unsafe { self.bytes.get().cast::<u8>().add(at) }
     }
 
-    /// Whether everything up to the producer's position `head` has been taken *and given back*.
-    /// Used by the deadlock detector, which looks at rings that are not its own.
+    /// The number of cells that the consumer has taken *and returned*. Used by the deadlock
+    /// detector, which compares it with the number sent, for rings of other PEs.
     pub fn consumed_cells(&self) -> u64 {
         self.consumed.cells.load(Ordering::Acquire)
     }
@@ -127,8 +127,8 @@ impl<'a, const C: usize, const B: usize> Producer<'a, C, B> {
         Producer { ring, head: 0, bytes_head: 0, consumed: 0, consumed_bytes: 0 }
     }
 
-    /// The longest payload that [`send`](Self::send) ever accepts: half of the byte ring, so that
-    /// one always fits into an empty ring wherever its end lies.
+    /// The longest payload that [`send`](Self::send) accepts: half of the byte ring, so that one
+    /// always fits into an empty ring wherever its end is.
     pub const MAX_PAYLOAD: usize = B / 2;
 
     /// Cells sent so far.
@@ -136,12 +136,12 @@ impl<'a, const C: usize, const B: usize> Producer<'a, C, B> {
         self.head
     }
 
-    /// Whether the consumer has taken and given back every cell.
+    /// Whether the consumer has taken and returned every cell.
     pub fn is_drained(&self) -> bool {
         self.ring.consumed_cells() == self.head
     }
 
-    /// Sends one message, or returns false when there is no room now.
+    /// Sends one message, or returns false if there is no room now.
     ///
     /// `write` fills the cell; `payload` (may be empty, at most [`Self::MAX_PAYLOAD`] bytes) goes
     /// into the byte ring.
@@ -211,7 +211,7 @@ impl<'a, const C: usize, const B: usize> Consumer<'a, C, B> {
         self.tail
     }
 
-    /// Whether a message waits.
+    /// Whether a message is waiting.
     #[inline(always)]
     pub fn is_ready(&self) -> bool {
         let cell = &self.ring.cells[(self.tail % C as u64) as usize];
@@ -243,7 +243,7 @@ impl<'a, const C: usize, const B: usize> Consumer<'a, C, B> {
         Some(result)
     }
 
-    /// Gives all that was taken back to the producer now.
+    /// Returns everything taken to the producer now.
     pub fn release(&mut self) {
         if self.released != self.tail {
             self.released = self.tail;
@@ -262,7 +262,7 @@ pub struct Payload<'a, const C: usize, const B: usize> {
 }
 
 impl<const C: usize, const B: usize> Payload<'_, C, B> {
-    /// Where its `len` bytes lie, until the reader returns.
+    /// The address of its `len` bytes, valid until the reader returns.
     #[inline(always)]
     pub fn take(&mut self, len: usize) -> *const u8 {
         if len == 0 {

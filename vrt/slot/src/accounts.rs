@@ -1,5 +1,5 @@
-//! What `external`, which keeps account of what ranks hold outside their slots, does for those below it: `signals`
-//! and `timers`. Set once, when the process is to run ranks; before that nobody holds anything.
+//! The services of `external`, which accounts for what ranks hold outside their slots, for the modules below it:
+//! `signals` and `timers`. Set once, when the process is to run ranks; before that no rank holds anything.
 
 use std::ffi::c_int;
 use std::sync::OnceLock;
@@ -7,12 +7,13 @@ use std::sync::OnceLock;
 use crate::SlotHeader;
 use crate::held::Kind;
 
-/// Is told of each child, what its rank was last told of it, and the slot of the rank; says what it has told now.
+/// Receives each child, the last state that its rank was told, and the slot of the rank; returns the state that it has
+/// told now.
 pub(crate) type TellOfChild<'a> = &'a mut dyn FnMut(libc::pid_t, c_int, u32) -> Option<c_int>;
 
 /// The functions of `external`.
 pub(crate) struct Accounts {
-    /// Goes through the children that ranks have. It may be called in a signal handler.
+    /// Visits the children of ranks. It may be called in a signal handler.
     pub(crate) children: fn(TellOfChild<'_>),
     /// The slot's header of the rank that has started the calling thread.
     pub(crate) starter: fn() -> Option<*mut SlotHeader>,
@@ -24,7 +25,7 @@ pub(crate) struct Accounts {
 
 static ACCOUNTS: OnceLock<Accounts> = OnceLock::new();
 
-/// These are the functions, from now on.
+/// Sets the functions.
 pub(crate) fn set(accounts: Accounts) {
     let _: &Accounts = ACCOUNTS.get_or_init(|| accounts);
 }

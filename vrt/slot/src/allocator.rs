@@ -1,7 +1,7 @@
-//! Whether Rust's allocations in ranks reach the slots at all.
+//! Whether Rust's allocations in ranks come from the slots.
 //!
-//! They do by way of `malloc`. A program's `#[global_allocator]` may take memory from the system by
-//! itself; then what ranks own lies in the process, and they cannot move.
+//! They do if they use `malloc`. A program's `#[global_allocator]` may get memory from the system
+//! directly; then the allocations of ranks lie in the process, and ranks cannot move.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -13,7 +13,7 @@ const ANOTHER: u8 = 2;
 
 static FOUND: AtomicU8 = AtomicU8::new(UNKNOWN);
 
-/// Called by a rank before its program begins: looks where what it allocates comes to lie.
+/// Called by a rank before its program begins: checks where its allocations lie.
 pub fn look() {
     if FOUND.load(Ordering::Relaxed) != UNKNOWN {
         return;

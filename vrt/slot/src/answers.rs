@@ -1,16 +1,18 @@
-//! Answers that libc returns in memory of the process: the `struct tm` of `localtime`, the names of
+//! Results that libc returns in memory of the process: the `struct tm` of `localtime`, the names of
 //! `getpwuid`, the text of `strerror`.
 //!
-//! That memory is at the same address in every PE and says something else there, and the next rank
-//! that asks the same overwrites it. A rank therefore gets a copy in its own heap, which moves with
-//! it and is good until the rank calls the function again: more than C promises. Copies are the
-//! rank's locals and go with it. Outside of ranks libc's own answers are returned.
+//! That memory is at the same address in every PE and has other contents there, and the next rank
+//! that calls the same function overwrites it. A rank therefore gets a copy in its own heap, which
+//! moves with it and is valid until the rank calls the function again: more than C guarantees.
+//! Copies are the rank's locals and are freed with it. Outside of ranks libc's own results are
+//! returned.
 //!
 //! The time zone's name in a `struct tm` is libc's own memory, which never changes: it is read
 //! before the PEs are forked ([`prepare`]), so that it is the same in all of them.
 //!
-//! Not copied, because it is known to be constant or goes with something that pins: `getenv` (the
-//! environment is the PE's), `localeconv`, `nl_langinfo`, `gai_strerror`, `readdir`, `getmntent`.
+//! Results that are known to be constant or to go with something that pins are not copied: `getenv`
+//! (the environment is the PE's), `localeconv`, `nl_langinfo`, `gai_strerror`, `readdir`,
+//! `getmntent`.
 
 use std::cell::RefCell;
 use std::ffi::c_char;
@@ -20,7 +22,7 @@ use crate::held::Kind;
 use crate::interpose::process_wide;
 use crate::locals;
 
-/// Reads what never changes. Called before the PEs are forked.
+/// Reads constant data. Called before the PEs are forked.
 pub fn prepare() {
     unsafe extern "C" {
         fn tzset();
@@ -29,17 +31,17 @@ pub fn prepare() {
     unsafe { tzset() };
 }
 
-/// The number of the answers among a rank's locals.
+/// The number of the results among a rank's locals.
 const LOCAL: u32 = u32::MAX;
-/// The same for the place in the text that `strtok` goes through.
+/// The same for the position of `strtok` in its text.
 const TOKENS: u32 = u32::MAX - 1;
 
-/// Function and argument that an answer belongs to.
+/// Function and argument that a result belongs to.
 type Question = (&'static str, usize);
 
 type Answers = RefCell<Vec<(Question, Pieces)>>;
 
-/// The memory of one answer.
+/// The memory of one result.
 #[derive(Default)]
 pub(crate) struct Pieces(Vec<Box<[u64]>>);
 
@@ -66,7 +68,7 @@ impl Pieces {
         unsafe { self.copy(from, libc::strlen(from) + 1) }
     }
 
-    /// A list that ends with a null, of what `one` copies.
+    /// A null-terminated list whose elements `one` copies.
     ///
     /// # Safety
     /// Null, or such a list.
@@ -88,19 +90,19 @@ impl Pieces {
     }
 
     /// # Safety
-    /// Null, or a list of texts that ends with a null.
+    /// Null, or a null-terminated list of texts.
     unsafe fn texts(&mut self, from: *mut *mut c_char) -> *mut *mut c_char {
         // SAFETY: as the caller promises.
         unsafe { self.list(from, |pieces, text| pieces.text(text)) }
     }
 }
 
-/// What libc returns in memory of the process.
+/// A type that libc returns in memory of the process.
 pub(crate) trait Answer: Copy {
-    /// Copies it with all that it refers to.
+    /// Copies it with everything that it refers to.
     ///
     /// # Safety
-    /// `from` is an answer of libc's.
+    /// `from` is a result of libc.
     unsafe fn copy_to(from: *const Self, pieces: &mut Pieces) -> *mut Self;
 }
 
@@ -118,7 +120,7 @@ impl Answer for libc::tm {
     }
 }
 
-/// Copies a structure, and in it what the named functions copy.
+/// Copies a structure, including the fields that the named functions copy.
 macro_rules! answer {
     ($($type:ty { $($field:ident: $how:ident),* })*) => {$(
         impl Answer for $type {
@@ -156,7 +158,7 @@ impl Answer for libc::hostent {
     }
 }
 
-/// The call returns an answer in memory of the process, or null.
+/// The call returns a result in memory of the process, or null.
 ///
 /// # Safety
 /// It does so.
@@ -183,10 +185,10 @@ pub(crate) unsafe fn answers<T: Answer>(
     copy
 }
 
-/// The same for a call that takes memory for the answer, or null.
+/// The same for a call that is given memory for the result, or null.
 ///
 /// # Safety
-/// As [`answers`].
+/// As for [`answers`].
 pub(crate) unsafe fn answers_unless_given(
     buffer: *const c_char,
     name: &'static str,
@@ -199,10 +201,10 @@ pub(crate) unsafe fn answers_unless_given(
     unsafe { answers((name, 0), call) }
 }
 
-/// The call returns the next entry of a list in which the process has a place.
+/// The call returns the next entry of a list in which the process has a position.
 ///
 /// # Safety
-/// As [`answers`].
+/// As for [`answers`].
 pub(crate) unsafe fn reads_list<T: Answer>(
     list: usize,
     name: &'static str,
@@ -218,13 +220,13 @@ pub(crate) unsafe fn reads_list<T: Answer>(
     next
 }
 
-/// The call begins a list anew, or ends it.
+/// The call rewinds a list, or ends it.
 pub(crate) fn ends_list(list: usize, call: impl FnOnce()) {
     ends(Kind::List, list);
     process_wide(call);
 }
 
-/// C `strtok`: each rank has a place of its own in the text that it goes through.
+/// C `strtok`: each rank has its own position in its text.
 ///
 /// # Safety
 /// As in C.

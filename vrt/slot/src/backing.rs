@@ -1,11 +1,11 @@
 //! The file behind the arena.
 //!
 //! A memfd has pages of 4 KiB wherever the system's setting for shared memory is `never`, as it
-//! mostly is. A tmpfs mounted with `huge=advise` gives pages of 2 MiB to ranges that ask for them,
-//! whatever that setting; mounting one needs no privilege in a user and mount namespace of one's
-//! own. So a child process makes such namespaces, mounts, opens a file without a name and hands it
-//! over; the mount goes with the child, the file stays. Where that is forbidden, as in some
-//! containers, the arena is a memfd.
+//! usually is. A tmpfs mounted with `huge=advise` provides pages of 2 MiB for ranges that request
+//! them, whatever that setting; mounting one needs no privilege in a separate user and mount
+//! namespace. So a child process creates such namespaces, mounts the tmpfs, opens an anonymous file
+//! and passes it to its parent; the mount vanishes with the child, the file stays. If that is
+//! forbidden, as in some containers, the arena is a memfd.
 //!
 //! With 2 MiB pages a rank that was handed over maps 64 MiB with 32 faults instead of 16,384.
 
@@ -15,7 +15,8 @@ use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 
 use crate::children;
 
-/// A file of zeros, without a name, with 2 MiB pages for who asks if that is possible and wanted.
+/// An anonymous file of zeros, with 2 MiB pages for ranges that request them if that is possible
+/// and wanted.
 pub fn open(huge: bool) -> io::Result<(OwnedFd, bool)> {
     if huge && let Some(file) = on_huge_tmpfs() {
         return Ok((file, true));
@@ -29,7 +30,7 @@ pub fn open(huge: bool) -> io::Result<(OwnedFd, bool)> {
     Ok((unsafe { OwnedFd::from_raw_fd(fd) }, false))
 }
 
-/// Asks a child for a file on a tmpfs of its own.
+/// Asks a child for a file on its own tmpfs.
 fn on_huge_tmpfs() -> Option<OwnedFd> {
     let mut ends = [0; 2];
     // SAFETY: the call fills both in.
@@ -62,7 +63,7 @@ fn on_huge_tmpfs() -> Option<OwnedFd> {
     }
 }
 
-/// In the child: makes the file and sends it.
+/// In the child: creates the file and sends it.
 ///
 /// # Safety
 /// The process ends afterwards.
@@ -90,7 +91,7 @@ unsafe fn mount_and_send(to: i32, maps: &[String; 2]) -> Option<()> {
     }
 }
 
-/// Writes a line to a file of the kernel's.
+/// Writes a line to a kernel file.
 fn write(path: &CStr, text: &str) -> Option<()> {
     // SAFETY: plain system calls with a valid path and readable text.
     unsafe {
@@ -101,7 +102,7 @@ fn write(path: &CStr, text: &str) -> Option<()> {
     }
 }
 
-/// Room for one descriptor beside a message.
+/// Room for one descriptor attached to a message.
 const CONTROL: usize = 64;
 
 /// Sends a descriptor through a socket.

@@ -1,13 +1,12 @@
-//! The table of the libc calls that are defined in front of libc's, each with its meaning.
+//! The table of the libc calls that are interposed in front of libc's, each with its meaning.
 //!
 //! `= meaning(arguments)` names what is done around libc's own function: see the modules of
-//! [`external`](super::external) for what ranks hold outside their slots, [`answers`](super::answers)
-//! for what libc returns in memory of the process, [`process_wide`] for what a process keeps.
-//! Variable arguments (of `open`, `fcntl`, `mremap`, `clone`) travel like the fixed ones that are
-//! written here. `or` says what is returned where libc has no such function: programs may look for
-//! it by name, and find this one.
+//! [`external`](super::external) for what ranks hold outside their slots, [`answers`](super::answers) for results of
+//! libc in memory of the process, [`process_wide`] for state that a process keeps. Variable arguments (of `open`,
+//! `fcntl`, `mremap`, `clone`) are passed like the fixed ones that are declared here. `or` gives the return value if
+//! libc does not have the function: programs may look it up by name, and find this one.
 //!
-//! Those that have more to do are in `hooks` (the allocator), `interpose` (`exit`), `answers`
+//! Functions that need more are in `hooks` (the allocator), `interpose` (`exit`), `answers`
 //! (`strtok`), `external::threads` (`pthread_create`), `external::processes` (`vfork`) and
 //! `external::system_calls` (`syscall`).
 
@@ -28,7 +27,8 @@ use crate::interpose::{InFront, Real, keeps_signal_stack, process_wide};
 use crate::own_thread_locals::destroys_thread_local;
 use crate::{folders, image_thread, signals, timers};
 
-/// The functions of this crate that are defined in front of libc's, for who binds programs to them.
+/// The functions of this crate that are interposed in front of libc's, for code that binds programs
+/// to them.
 pub fn in_front() -> impl Iterator<Item = &'static InFront> {
     macro_rules! functions {
         ($meaning:literal: $($module:ident::$name:ident),*) => {
@@ -61,7 +61,7 @@ pub fn in_front() -> impl Iterator<Item = &'static InFront> {
     TABLE.iter().chain(MEMORY).chain(ANSWERS).chain(OTHERS)
 }
 
-/// What is here in the place of a function of libc's for ranks that run images alone.
+/// The replacement for a libc function that only ranks with images use.
 pub fn for_images(name: &str) -> Option<*const ()> {
     image_thread::provided(name)
         .or_else(|| signals::provided(name))
@@ -124,12 +124,12 @@ type Time = *const libc::timespec;
 type SocketAddress = *mut libc::sockaddr;
 type Text = *const c_char;
 
-/// The functions of a stream of the program's own.
+/// The functions of a user-defined stream.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub(crate) struct Cookie([usize; 4]);
 
-/// The lists that libc goes through for the whole process.
+/// The lists of libc with one position for the whole process.
 const USERS: usize = 1;
 const GROUPS: usize = 2;
 
@@ -428,7 +428,7 @@ calls! {
     ) -> c_int = destroys_thread_local(destructor, object);
 }
 
-/// What a call returns that libc does not have.
+/// The result of a call that libc does not have.
 fn no_such_call() -> c_int {
     // SAFETY: errno of this thread.
     unsafe { *libc::__errno_location() = libc::ENOSYS };

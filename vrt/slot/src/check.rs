@@ -1,13 +1,13 @@
 //! The checking mode for stacks: a suspended rank must not hold pointers into its PE's heap.
 //!
-//! Memory of the PE does not move with the rank. The mode looks at every word of the live part of
-//! a suspended rank's stack and asks whether it points into the process's heap (`brk` area) above
-//! where that ended when the PE was forked: what was there before is the same in every PE. Pointers
-//! are multiples of 8; what is not is a number.
+//! Memory of the PE does not move with the rank. This mode checks for every word of the live part
+//! of a suspended rank's stack whether it points into the process's heap (`brk` area) above its end
+//! when the PE was forked: what was there before is the same in every PE. Pointers are multiples of
+//! 8; other words are numbers.
 //!
-//! Frames have holes, in which words of older, dead frames show through. So in this mode the
-//! runtime wipes the stack below itself whenever it returns to a rank ([`wipe_below`]): what is
-//! found then was put there by the rank, or lies in a frame that is alive.
+//! Frames have holes, in which words of older, dead frames remain. So in this mode the runtime
+//! wipes the stack below itself whenever it returns to a rank ([`wipe_below`]): what is found then
+//! was put there by the rank, or lies in a live frame.
 
 use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -22,7 +22,7 @@ static HEAP_AT_START: AtomicUsize = AtomicUsize::new(0);
 /// Whether the mode is on.
 static ON: AtomicBool = AtomicBool::new(false);
 
-/// Remembers where the process's heap ends now. Called when a PE begins.
+/// Records the current end of the process's heap. Called when a PE begins.
 pub fn begin(on: bool) {
     ON.store(on, Ordering::Relaxed);
     let start = heap_end();
@@ -45,14 +45,14 @@ pub fn wipe_below() {
     }
 }
 
-/// Bytes of stack that [`wipe`] clears: more than the frames of a call that suspends its rank, which are some hundred bytes
-/// where they are optimised. Each page of it that nothing else of the rank has touched is one more that the rank has.
+/// Bytes of stack that [`wipe`] clears: more than the frames of a call that suspends its rank, which take a few hundred
+/// bytes in optimised code. Each page of it that the rank has not touched otherwise is an additional page for the rank.
 const OF_A_CALL: usize = if cfg!(debug_assertions) { DEEP } else { 2 << 10 };
-/// Deeper than the runtime's own calls, smaller than the smallest stack.
+/// More than the depth of the runtime's own calls, less than the smallest stack.
 const DEEP: usize = 32 << 10;
 
-/// Clears the stack below the caller, where earlier calls have left addresses that would be taken
-/// for references of the rank: as far as the frames of the call go in which it suspends.
+/// Clears the stack below the caller, where earlier calls have left addresses that would be taken for references of the
+/// rank: as far as the frames of a suspending call reach.
 #[cold]
 #[inline(never)]
 pub fn wipe() {
@@ -70,10 +70,10 @@ fn heap_end() -> usize {
     unsafe { libc::sbrk(0) as usize }
 }
 
-/// Looks at the stack of a rank that has just suspended; says what it finds, the first 20 times.
+/// Checks the stack of a rank that has just suspended; reports the first 20 findings.
 ///
 /// # Safety
-/// The slot is the PE's, and its rank is suspended.
+/// The slot belongs to the PE, and its rank is suspended.
 pub unsafe fn scan_stack(rank: u32, slot: *mut SlotHeader) {
     let Some(arena) = Arena::current() else { return };
     // SAFETY: as the caller promises.
@@ -97,7 +97,7 @@ pub unsafe fn scan_stack(rank: u32, slot: *mut SlotHeader) {
     }
 }
 
-/// Words found in this process.
+/// Number of words found in this process.
 pub fn stack_words_found() -> u64 {
     FOUND.load(Ordering::Relaxed)
 }

@@ -3,8 +3,8 @@
 use std::ffi::c_int;
 use std::io;
 
-/// Waits until a child has ended, whatever signals come meanwhile. How it has ended, as `waitpid` says it; `None`:
-/// there is no such child.
+/// Waits until a child has ended, whatever signals arrive meanwhile. Returns its status as `waitpid` does; `None`: the
+/// child does not exist.
 pub fn wait_for(child: libc::pid_t, options: c_int) -> Option<c_int> {
     let mut status = 0;
     loop {

@@ -1,8 +1,8 @@
 //! The coroutine in a slot.
 //!
-//! The only unsafe face is [`Body::resume`]: the caller says that it owns the slot. The coroutine
-//! never outlives its slot's memory and has nothing that is dropped: an abandoned one is
-//! forgotten with the slot (no destructors run, as with `exec`).
+//! The only unsafe interface is [`Body::resume`]: the caller guarantees that it owns the slot. The
+//! coroutine never outlives its slot's memory and owns nothing that must be dropped: an abandoned
+//! one is forgotten with the slot (no destructors run, as with `exec`).
 
 use std::any::Any;
 use std::cell::{Cell, RefCell};
@@ -19,7 +19,7 @@ use vrt_load::thread_pointer;
 
 /// The suspended program of a rank, in its slot's header.
 pub enum Body {
-    /// There is none: not begun, or over.
+    /// There is none: not begun, or ended.
     None,
     /// A coroutine on the slot's stack; also while it runs.
     Suspended(Suspended),
@@ -27,11 +27,11 @@ pub enum Body {
     Thread(ThreadRank),
 }
 
-/// A rank's coroutine and what suspending needs.
+/// A rank's coroutine and the data needed for suspending.
 pub struct Suspended {
     /// Where its stack ends while it does not run, ..
     end: Cell<usize>,
-    /// .. and that of its PE's loop while it does.
+    /// .. and where that of its PE's loop ends while it does.
     end_of_loop: Cell<usize>,
     program: Program,
     /// Whether the rank is async: then blocking calls are refused.
@@ -62,7 +62,7 @@ impl Suspended {
         }
     }
 
-    /// Lets the loop of the PE go on.
+    /// Lets the loop of the PE continue.
     ///
     /// # Safety
     /// It is the running rank.
@@ -73,16 +73,17 @@ impl Suspended {
     }
 }
 
-/// What a rank tells the loop: that it is suspended, or that it has returned, with its status below.
+/// The messages of a rank to the loop: that it is suspended, or that it has returned, with its status in the lower
+/// bits.
 const SUSPENDED: usize = 0;
 const RETURNED: usize = 1 << 32;
 
-/// What came of resuming a rank.
+/// The result of resuming a rank.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Resumed {
     /// It waits, or lets others run.
     Suspended,
-    /// Its program is over, with this status.
+    /// Its program has ended with this status.
     Returned(i32),
 }
 
@@ -113,7 +114,7 @@ impl Body {
         unsafe { (*slot).body.get().write(Body::Suspended(suspended)) };
     }
 
-    /// Runs a rank without an image until it suspends or returns; it may get one meanwhile.
+    /// Runs a rank without an image until it suspends or returns; it may get an image meanwhile.
     ///
     /// # Safety
     /// The calling PE owns the slot, no rank runs on this thread, and the body is suspended.
@@ -135,14 +136,14 @@ impl Body {
         }
     }
 
-    /// [`resume`](Self::resume) of a rank with an image, after which `next` may name another one to be run at
-    /// once. Gives the last one that ran, and what came of it.
+    /// [`resume`](Self::resume) for a rank with an image, after which `next` may name another one to run at once.
+    /// Returns the last one that ran, and its result.
     ///
-    /// `next` is called with the thread pointer of the rank that has suspended. Here thread-locals are not used
-    /// by their names at all (see [`thread_pointer`]).
+    /// `next` is called with the thread pointer of the rank that has suspended. Thread-locals are not used by name here
+    /// at all (see [`thread_pointer`]).
     ///
     /// # Safety
-    /// As there, and the rank [`has_image`](Body::has_image). So it is with what `next` names.
+    /// As for `resume`, and the rank [`has_image`](Body::has_image). The same holds for the ranks that `next` names.
     #[inline(never)]
     pub unsafe fn resume_images(
         first: *mut SlotHeader,
@@ -179,7 +180,7 @@ impl Body {
         }
     }
 
-    /// The coroutine of a rank that is one.
+    /// The coroutine of a rank that has one.
     ///
     /// # Safety
     /// The calling PE owns the slot.
@@ -245,8 +246,8 @@ impl Body {
         }
     }
 
-    /// Where the stack of a suspended rank really ends, with what the switch has saved there; and
-    /// the memory beside it that has addresses of the rank's own.
+    /// The real end of a suspended rank's stack, including what the switch has saved there; and the additional memory
+    /// that contains addresses of the rank.
     ///
     /// # Safety
     /// The calling PE owns the slot, and its rank is suspended or calls this.
@@ -257,7 +258,7 @@ impl Body {
         (this.end.get(), inner..inner + size_of_val(&this.inner))
     }
 
-    /// Has a suspended rank run a function first when it is resumed, on its own stack.
+    /// Makes a suspended rank run a function first when it is resumed, on its own stack.
     ///
     /// # Safety
     /// The calling PE owns the slot and is about to resume its rank.
@@ -270,8 +271,8 @@ impl Body {
         }
     }
 
-    /// Forgets a rank's stack without running destructors. What the rank may hold outside its slot is
-    /// not seen to: that is `external::abandon`'s.
+    /// Forgets a rank's stack without running destructors. Anything the rank holds outside its slot is not handled
+    /// here: that is the task of `external::abandon`.
     ///
     /// # Safety
     /// The calling PE owns the slot and will not resume the rank.
@@ -281,23 +282,23 @@ impl Body {
     }
 }
 
-/// Never inlined: it uses the thread-locals of whoever's thread pointer is set now.
+/// Never inlined: it uses the thread-locals of the current thread pointer.
 #[inline(never)]
 fn ask(next: &mut impl FnMut() -> Option<*mut SlotHeader>) -> Option<*mut SlotHeader> {
     next()
 }
 
 thread_local! {
-    /// What a rank of this thread panicked with.
+    /// The payload of a panic of a rank of this thread.
     static PANIC: Cell<Option<Box<dyn Any + Send>>> = const { Cell::new(None) };
 }
 
-/// What the rank panicked with that has just returned [`PANICKED`].
+/// The payload of the panic of the rank that has just returned [`PANICKED`].
 pub fn take_panic() -> Box<dyn Any + Send> {
     PANIC.take().unwrap_or_else(|| Box::new("a rank panicked"))
 }
 
-/// What runs first on a rank's stack.
+/// The first function on a rank's stack.
 ///
 /// # Safety
 /// Its PE, which owns the slot with this address, has switched to it.
@@ -325,7 +326,7 @@ fn run_program(program: Program) -> i32 {
     })))
 }
 
-/// The status of a rank whose program has ended so. Never inlined: the thread pointer is the PE's again.
+/// The status of a rank for this outcome of its program. Never inlined: the thread pointer is the PE's again.
 #[inline(never)]
 pub(crate) fn status_of(outcome: Result<i32, Box<dyn Any + Send>>) -> i32 {
     outcome.unwrap_or_else(|payload| {
@@ -361,7 +362,7 @@ pub fn forbid_blocking() {
     }
 }
 
-/// Remembers an executor inside the current rank, to be woken when the rank is resumed.
+/// Records an executor inside the current rank, which is woken when the rank is resumed.
 pub(crate) fn remember_inner(waker: &Waker) {
     if let Some(this) = current() {
         this.inner.borrow_mut().push(waker.clone());
@@ -401,8 +402,8 @@ pub fn suspend() {
     forget_registers();
 }
 
-/// Runs `f`, which does not panic, on the stack of the PE's loop, for the current rank, which is not suspended;
-/// none if that has no such stack.
+/// Runs `f`, which must not panic, on the stack of the PE's loop, for the current rank, which is not suspended; `None`
+/// if the loop has no such stack.
 pub(crate) fn on_pe_stack<R>(f: impl FnOnce() -> R + Send) -> Option<R> {
     struct Call<F, R>(Option<F>, Option<R>);
     unsafe extern "C" fn call<F: FnOnce() -> R, R>(call: *mut u8) {
@@ -421,8 +422,8 @@ pub(crate) fn on_pe_stack<R>(f: impl FnOnce() -> R + Send) -> Option<R> {
     call.1
 }
 
-/// The stack pointer. (The address of a local would not do: it may lie anywhere in the frame that
-/// this is inlined into, and a frame that holds futures is long.)
+/// The stack pointer. (The address of a local could be anywhere in the frame that this is inlined into, and a frame
+/// that contains futures is long.)
 #[inline(always)]
 fn stack_pointer() -> usize {
     let address: usize;
@@ -436,8 +437,8 @@ fn stack_pointer() -> usize {
     address
 }
 
-/// Clears the callee-saved registers, which hold the PE's values after a switch: the next function
-/// that saves them would put pointers into the PE on the rank's stack.
+/// Clears the callee-saved registers, which contain the PE's values after a switch: the next function that saves them
+/// would put pointers into the PE on the rank's stack.
 #[inline(always)]
 fn forget_registers() {
     #[cfg(target_arch = "x86_64")]
@@ -451,8 +452,8 @@ fn forget_registers() {
     }
 }
 
-/// A rank that waits while it unwinds would leave `panicking()` set for its neighbours. One that is
-/// a thread has none.
+/// A rank that waits while it unwinds would leave `panicking()` set for its neighbours. One that is a thread has no
+/// neighbours.
 #[cold]
 pub(crate) fn die_suspending_in_panic() {
     if thread::is_rank() {

@@ -1,14 +1,14 @@
-//! Lets several ranks of a PE call `std::process::exit`, one after the other.
+//! Lets several ranks of a PE call `std::process::exit`, one after another.
 //!
-//! The standard library remembers the thread that has begun to exit, in a private static, and
-//! refuses a second call on it. A rank that exits with 0 only ends itself, so that mark has to be
-//! cleared. Where it lies is found by experiment, once, before the PEs are forked: one call of
-//! `std::process::exit` on a coroutine of its own, which our `exit` abandons, sets the mark, and
-//! the one word of the program's data that has become this thread's mark is it.
+//! The standard library records the thread that has begun to exit, in a private static, and refuses
+//! a second call on it. A rank that exits with 0 only ends itself, so that mark must be cleared.
+//! Its address is found by an experiment, once, before the PEs are forked: one call of
+//! `std::process::exit` on a separate coroutine, which our `exit` abandons, sets the mark, and the
+//! one word of the program's data that has become this thread's mark is the one.
 //!
-//! Where no thread can be made for the experiment, or it finds nothing, the first rank of a PE that
-//! calls `std::process::exit(0)` ends as it should; with the second one the standard library ends
-//! the job by a panic that says that `exit` was called again.
+//! If no thread can be created for the experiment, or it finds nothing, the first rank of a PE that
+//! calls `std::process::exit(0)` ends normally; at the second one the standard library ends the job
+//! by a panic that says that `exit` was called again.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
@@ -17,7 +17,7 @@ use std::sync::mpsc;
 use corosensei::stack::DefaultStack;
 use corosensei::{Coroutine, Yielder};
 
-/// The mark, or null when it was not found.
+/// The address of the mark, or null if it was not found.
 static MARK: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::null_mut());
 
 thread_local! {
@@ -30,7 +30,7 @@ const HOLDER_STACK: usize = 256 << 10;
 /// Programs with more writable data than this are not searched.
 const MOST_DATA: usize = 256 << 20;
 
-/// Clears the mark: somebody may call `std::process::exit` again. False when it is not known.
+/// Clears the mark, so that `std::process::exit` can be called again. Returns false if it is not known.
 pub fn clear() -> bool {
     let mark = MARK.load(Ordering::Relaxed);
     if mark.is_null() {
@@ -72,10 +72,10 @@ pub fn find() {
     }
 }
 
-/// Calls `std::process::exit` and abandons it; false when that was not possible. Another thread
-/// holds stdout meanwhile, because the first exit would make it unbuffered for good. That thread has
-/// ended, not only finished, when this returns: a fork must not find it in the allocator, nor a
-/// signal meant for the supervisor find it with its signals open.
+/// Calls `std::process::exit` and abandons it; returns false if that was not possible. Another thread holds stdout
+/// meanwhile, because the first exit would make it unbuffered permanently. That thread has ended, not only finished,
+/// when this returns: a fork must not find it in the allocator, nor must a signal meant for the supervisor find it with
+/// its signals unblocked.
 fn experiment(holder_stack: usize) -> bool {
     std::thread::scope(|scope| {
         let (locked, is_locked) = mpsc::channel();
@@ -128,7 +128,7 @@ fn words_equal_to([first, second]: [usize; 2]) -> Option<Vec<usize>> {
     Some(found)
 }
 
-/// The writable segments of the main program, or `None` when they are too large to search.
+/// The writable segments of the main program, or `None` if they are too large to search.
 fn writable_segments() -> Option<Vec<(usize, usize)>> {
     extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, out: *mut libc::c_void) -> i32 {
         // SAFETY: the loader passes valid program headers; `out` is the vector below.
@@ -158,8 +158,8 @@ fn writable_segments() -> Option<Vec<(usize, usize)>> {
 mod tests {
     use super::*;
 
-    /// Without it every PE could let one rank call `std::process::exit` only: look at what has
-    /// changed in the standard library (`std::sys::exit_guard`).
+    /// Without the mark only one rank per PE could call `std::process::exit`: if this test fails,
+    /// check what has changed in the standard library (`std::sys::exit_guard`).
     #[test]
     fn the_mark_of_this_standard_library_is_found() {
         find();

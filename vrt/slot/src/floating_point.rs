@@ -1,8 +1,8 @@
-//! The floating-point environment of a rank that runs an image: how it rounds, which exceptions trap, which
-//! it has met (`fenv.h`). It is the processor's, so it is changed when ranks take turns.
+//! The floating-point environment of a rank that runs an image: rounding mode, trapping exceptions, and exception flags
+//! (`fenv.h`). It is part of the processor's state, so it is switched with ranks.
 //!
-//! A PE has the usual one between its ranks. Registers are kept, each in its place in the slot, whenever a
-//! rank stops, which takes a few cycles; they are set only where they differ.
+//! Between its ranks a PE has the default environment. Registers are saved to the slot whenever a rank stops, which
+//! takes a few cycles; they are set only if they differ.
 
 /// An environment: the words of the processor's registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub(crate) struct FloatingPoint {
     sse: u32,
     #[cfg(target_arch = "x86_64")]
     x87_control: u16,
-    /// Of this only the exceptions that were met belong to the environment.
+    /// Only its exception flags belong to the environment.
     #[cfg(target_arch = "x86_64")]
     x87_status: u16,
     #[cfg(target_arch = "aarch64")]
@@ -27,7 +27,7 @@ mod processor {
 
     use super::FloatingPoint;
 
-    /// The exceptions that have been met.
+    /// The exception flags.
     const EXCEPTIONS: u16 = 0x3f;
 
     /// The x87 unit's environment, as `fnstenv` writes it.
@@ -62,11 +62,11 @@ mod processor {
     }
 
     impl FloatingPoint {
-        /// All exceptions masked, none met, to the nearest; the x87 unit with all its digits.
+        /// All exceptions masked, no flags set, round to nearest; the x87 unit with full precision.
         pub(crate) const USUAL: FloatingPoint =
             FloatingPoint { sse: 0x1f80, x87_control: 0x37f, x87_status: 0 };
 
-        /// Keeps the environment of the rank that has just run; the processor has it still.
+        /// Saves the environment of the rank that has just run; the processor still has it.
         ///
         /// # Safety
         /// The place is writable.
@@ -86,7 +86,7 @@ mod processor {
             }
         }
 
-        /// The environment `to` is to take the place of this one, which the processor has.
+        /// Replaces this environment, which the processor has, by `to`.
         #[inline(always)]
         pub(crate) fn change(&self, to: &FloatingPoint) {
             if self.sse != to.sse {
@@ -103,8 +103,8 @@ mod processor {
             }
         }
 
-        /// The processor, which has this environment, gets the usual one. Exceptions that the SSE unit has
-        /// met, as it does in nearly all programs, it keeps.
+        /// Gives the processor, which has this environment, the default one. Exception flags of the SSE unit, which are
+        /// set in nearly all programs, are kept.
         #[inline(always)]
         pub(crate) fn leave(&self) {
             if (self.sse ^ Self::USUAL.sse) & !u32::from(EXCEPTIONS) != 0 {
@@ -113,7 +113,7 @@ mod processor {
             self.change_x87(&Self::USUAL);
         }
 
-        /// The processor gets this environment after another was [left](Self::leave).
+        /// Gives the processor this environment after another one was [left](Self::leave).
         #[inline(always)]
         pub(crate) fn enter(&self) {
             let mut sse = 0u32;
@@ -136,10 +136,10 @@ mod processor {
     use super::FloatingPoint;
 
     impl FloatingPoint {
-        /// No exception traps, none was met; to the nearest.
+        /// No exception traps, no flags set; round to nearest.
         pub(crate) const USUAL: FloatingPoint = FloatingPoint { control: 0, status: 0 };
 
-        /// Keeps the environment of the rank that has just run; the processor has it still.
+        /// Saves the environment of the rank that has just run; the processor still has it.
         ///
         /// # Safety
         /// The place is writable.
@@ -154,19 +154,19 @@ mod processor {
             }
         }
 
-        /// The processor, which has this environment, gets the usual one.
+        /// Gives the processor, which has this environment, the default one.
         #[inline(always)]
         pub(crate) fn leave(&self) {
             self.change(&Self::USUAL);
         }
 
-        /// The processor gets this environment after another was [left](Self::leave).
+        /// Gives the processor this environment after another one was [left](Self::leave).
         #[inline(always)]
         pub(crate) fn enter(&self) {
             Self::USUAL.change(self);
         }
 
-        /// The environment `to` is to take the place of this one, which the processor has.
+        /// Replaces this environment, which the processor has, by `to`.
         #[inline(always)]
         pub(crate) fn change(&self, to: &FloatingPoint) {
             if self == to {

@@ -1,8 +1,8 @@
-//! The working folder, and the mask for new files, of ranks that run images: each rank has its own, as a
-//! process has.
+//! The working directory, and the mask for new files, of ranks that run images: each rank has its own, as a process
+//! does.
 //!
-//! The system knows one of each for a PE. A rank that has changed its own keeps them in its slot; as soon as a PE
-//! has such a rank, it changes to the folder of the rank that is about to run, if that is another one.
+//! A PE has only one of each. A rank that has changed its own keeps them in its slot; as soon as a PE has such a rank,
+//! it changes to the directory of the rank that is about to run, if it differs from the current one.
 
 use std::ffi::{CStr, CString, c_char, c_int};
 use std::sync::OnceLock;
@@ -13,12 +13,12 @@ use crate::signals;
 
 /// A rank of this PE has changed its own.
 static IS_USED: AtomicBool = AtomicBool::new(false);
-/// What the PE has begun with.
+/// The initial directory of the PE.
 static FIRST: OnceLock<Folder> = OnceLock::new();
-/// The slot, plus 1, whose folder the PE is in; 0: the one that it has begun with.
+/// The slot, plus 1, whose directory the PE is in; 0: the initial one.
 static NOW: AtomicU32 = AtomicU32::new(0);
 
-/// A working folder, and the mask.
+/// A working directory, and the mask.
 pub(crate) struct Folder {
     name: CString,
     mask: libc::mode_t,
@@ -41,7 +41,7 @@ fn folder_now() -> Option<CString> {
     known.then(|| unsafe { CStr::from_ptr(name.as_ptr()) }.to_owned())
 }
 
-/// From now on folders are changed with ranks.
+/// From now on directories are switched with ranks.
 #[cold]
 fn begin() {
     let first = || Folder { name: folder_now().unwrap_or_default(), mask: mask_now() };
@@ -49,7 +49,7 @@ fn begin() {
     IS_USED.store(true, Ordering::Relaxed);
 }
 
-/// A rank has come to this PE.
+/// A rank has arrived at this PE.
 pub(crate) fn arrives(slot: &SlotHeader) {
     if !slot.folder.get().is_null() {
         begin();
@@ -80,7 +80,7 @@ fn change(slot: &SlotHeader) {
     }
 }
 
-/// The rank has changed its folder or its mask to what the PE has now.
+/// The rank has changed its directory or its mask to the PE's current one.
 fn changed(slot: &SlotHeader) {
     let place = Box::new(Folder { name: folder_now().unwrap_or_default(), mask: mask_now() });
     let before = slot.folder.replace(Box::into_raw(place));
@@ -103,7 +103,7 @@ fn changing<R>(call: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Says in the program's `errno` what the process's says.
+/// Copies the process's `errno` to the program's.
 fn with_errno(status: c_int) -> c_int {
     // SAFETY: errno of this thread.
     if status == -1 { signals::fail(unsafe { *libc::__errno_location() }) } else { status }
@@ -124,7 +124,7 @@ unsafe extern "C" fn umask(mask: libc::mode_t) -> libc::mode_t {
     changing(|| unsafe { libc::umask(mask) })
 }
 
-/// What is here in the place of libc's functions of these names.
+/// The replacement for libc's function of this name.
 pub(crate) fn provided(name: &str) -> Option<*const ()> {
     Some(match name {
         "chdir" => chdir as *const (),

@@ -1,5 +1,5 @@
-//! What is on the thread and in the process beside the ranks: other threads, which may wake a rank
-//! that waits for a lock, and code that counts on the thread for itself.
+//! What else is on the thread and in the process beside the ranks: other threads, which may wake a
+//! rank that waits for a lock, and code that relies on the thread.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -8,15 +8,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::hooks;
 
-/// Threads of this process that never wake a rank: the PE's own, and those of the runtime.
+/// Number of threads of this process that never wake a rank: the PE's own, and those of the runtime.
 static KNOWN: AtomicU64 = AtomicU64::new(1);
 
-/// So many more threads are the runtime's own.
+/// This many more threads belong to the runtime.
 pub fn expect_threads(more: u64) {
     KNOWN.fetch_add(more, Ordering::AcqRel);
 }
 
-/// Whether there are threads that could wake a rank. Where the system does not say, there are.
+/// Whether there are threads that could wake a rank. If the system does not report it, there are.
 pub fn has_foreign_threads() -> bool {
     threads().is_none_or(|threads| threads > KNOWN.load(Ordering::Acquire))
 }
@@ -36,8 +36,7 @@ pub fn threads() -> Option<u64> {
     u64::from(links).checked_sub(2).filter(|threads| *threads > 0)
 }
 
-/// Whether another thread of this process runs, or would if it had a processor. Where the system does not
-/// say, none does.
+/// Whether another thread of this process runs or is runnable. If the system does not report it, none is.
 pub fn others_run() -> bool {
     // SAFETY: asks for the number of this thread.
     let own = unsafe { libc::gettid() }.to_string();
@@ -83,13 +82,13 @@ thread_local! {
     static PROBING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether a panic on this thread is the answer to [`is_inside_tokio`], which is not to be printed.
+/// Whether a panic on this thread is the result of [`is_inside_tokio`], and must not be printed.
 pub fn is_probing() -> bool {
     PROBING.get()
 }
 
-/// Whether the rank that runs here is inside `block_on` of a tokio runtime. tokio tells only by
-/// refusing another `block_on`.
+/// Whether the running rank is inside `block_on` of a tokio runtime. tokio reveals this only by refusing another
+/// `block_on`.
 pub fn is_inside_tokio() -> bool {
     hooks::runtime_heap(|| {
         let Ok(handle) = tokio::runtime::Handle::try_current() else { return false };

@@ -1,15 +1,14 @@
-//! `fork` in a rank that runs an image. The arena is shared memory, on which parent and child would overwrite
-//! each other: so the child gets a private copy of what is the rank's, in its place.
+//! `fork` in a rank that runs an image. The arena is shared memory, in which parent and child would overwrite each
+//! other: so the child gets a private copy of the rank's memory, in its place.
 //!
 //! ```text
 //! parent, on the PE's stack:  clone ---------------- waits ----------------> goes on, holds a child
 //! child, on its copy of it:     '--> copies stack, heap, data --> says so --> goes on, of no job
 //! ```
 //!
-//! The child is a process of its own: it has no part in the job's messages, waits as processes do, and ends by
-//! itself. Its memory is the rank's; that of other ranks it still shares, and leaves alone. What it has of the
-//! process's accounts it does not change ([`forked`]). Functions registered with `pthread_atfork` are not
-//! called.
+//! The child is a separate process: it cannot take part in the job's messages, waits like an ordinary process, and ends
+//! by itself. Its memory is the rank's; it still shares the memory of other ranks, and does not touch it. It does not
+//! change its copy of the process's accounts ([`forked`]). Functions registered with `pthread_atfork` are not called.
 
 use std::ffi::{c_int, c_void};
 use std::ops::Range;
@@ -48,14 +47,14 @@ unsafe extern "C" fn fork() -> libc::pid_t {
 
 /// Forks the process and gives the child a slot of its own.
 ///
-/// Until the child has that, both write to the same slot, where the rank's thread-locals are: so both are on the
-/// runtime's heap all the while, and what the child needs memory for comes before it is made, since a thread that
-/// it does not have may hold the allocator's lock.
+/// Until the child has that, both write to the same slot, which contains the rank's thread-locals: so both use the
+/// runtime's heap all the while, and memory that the child needs is allocated before the fork, since a thread that the
+/// child does not have may hold the allocator's lock.
 ///
 /// # Safety
 /// It runs on the PE's stack and on the runtime's heap; the slot is the running rank's.
 unsafe fn fork_slot(slot: *mut SlotHeader) -> libc::pid_t {
-    /// Not the one in front of libc's, which asks whether a rank may do this.
+    /// Not the interposed one, which checks whether a rank may do this.
     static REAL: Real = Real::new(c"syscall");
     type Function = unsafe extern "C" fn(libc::c_long, ...) -> libc::c_long;
     let mut ends = [0; 2];
@@ -103,13 +102,13 @@ unsafe fn fork_slot(slot: *mut SlotHeader) -> libc::pid_t {
     }
 }
 
-/// Shared memory of a slot, whole pages of it, and those of them that were ever written.
+/// Shared memory of a slot, in whole pages, and the pages that were ever written.
 struct SharedPart {
     all: Range<usize>,
     present: Vec<Range<usize>>,
 }
 
-/// All of a slot's memory that may be written.
+/// All writable memory of a slot.
 ///
 /// # Safety
 /// The slot is the running rank's.
@@ -139,10 +138,10 @@ impl SharedPart {
         Self { all, present }
     }
 
-    /// Puts a private copy in its place.
+    /// Replaces it by a private copy.
     ///
     /// # Safety
-    /// The process is a child that has just been made, runs on another stack, and its parent waits.
+    /// The process is a child that was just created, runs on another stack, and its parent waits.
     unsafe fn copy(&self) -> bool {
         let Self { all, present } = self;
         // SAFETY: new memory of the same length, which then is in the place of what it is a copy of.
@@ -174,7 +173,7 @@ pub fn end_child(status: c_int) -> ! {
     unsafe { libc::_exit(status) }
 }
 
-/// What is here in the place of libc's functions of these names.
+/// The replacement for libc's function of this name.
 pub(crate) fn provided(name: &str) -> Option<*const ()> {
     match name {
         "fork" | "_Fork" | "vfork" | "__fork" | "__vfork" => Some(fork as *const ()),

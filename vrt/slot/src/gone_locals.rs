@@ -1,9 +1,9 @@
-//! Thread-locals that a thread is to do without.
+//! Thread-locals that are destroyed early, while their thread continues.
 //!
-//! A thread-local with a destructor is destroyed when its thread ends, and whoever asks for it later is told so.
-//! Some code has a second way then: `parking_lot` keeps what a thread waits by in a thread-local, and on the
-//! stack where that is gone. The ranks of a PE share its thread, and so that thread-local, by which only one of
-//! them could wait at a time; each has a stack.
+//! A thread-local with a destructor is destroyed when its thread ends, and later accesses are told so. Some code then
+//! uses an alternative: `parking_lot` keeps the record of a waiting thread in a thread-local, or on the stack if that
+//! is destroyed. The ranks of a PE share its thread, and so that thread-local, with which only one of them could wait
+//! at a time; but each has its own stack.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -11,10 +11,10 @@ use std::ptr;
 
 use crate::locals::Destructor;
 
-/// Thread-locals that `f` may make.
+/// The most thread-locals that `f` may create.
 const MOST: usize = 8;
 
-/// What has been made since a call of [`destroy_what_it_makes`] began.
+/// The thread-locals created since a call of [`destroy_what_it_makes`] began.
 struct Made {
     destructors: [Option<Destructor>; MOST],
     count: usize,
@@ -24,11 +24,11 @@ thread_local! {
     static MADE: Cell<*mut Made> = const { Cell::new(ptr::null_mut()) };
 }
 
-/// Calls `f`, and destroys what it has made of this thread's thread-locals: from now on the thread has none of
-/// these. Returns how many they are.
+/// Calls `f`, and destroys the thread-locals of this thread that it has created: from now on the thread has none of
+/// these. Returns their number.
 ///
 /// # Safety
-/// Nobody refers to them when `f` has returned.
+/// Nothing refers to them when `f` has returned.
 pub unsafe fn destroy_what_it_makes(f: impl FnOnce()) -> usize {
     let mut made = Made { destructors: [None; MOST], count: 0 };
     let before = MADE.replace(&raw mut made);
@@ -44,7 +44,7 @@ pub unsafe fn destroy_what_it_makes(f: impl FnOnce()) -> usize {
     made.count
 }
 
-/// A thread-local was made: whether its destructor is called by [`destroy_what_it_makes`].
+/// A thread-local was created: returns whether its destructor is called by [`destroy_what_it_makes`].
 pub(crate) fn is_taken(destructor: unsafe extern "C" fn(*mut c_void), object: *mut c_void) -> bool {
     // SAFETY: the list of a call that has not returned, which only this thread uses.
     let Some(made) = (unsafe { MADE.get().as_mut() }) else { return false };

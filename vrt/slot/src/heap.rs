@@ -1,8 +1,8 @@
-//! The heap of a slot: dlmalloc, all of whose state lies in the slot, over the slot's near and far
-//! ranges.
+//! The heap of a slot: dlmalloc over the slot's near and far ranges, with all its state in the
+//! slot.
 //!
-//! Memory goes back to the system when the slot is discarded, not per free: returning pages costs
-//! 0.5 us each, and a program that frees a buffer usually allocates it again.
+//! Memory is returned to the system when the slot is discarded, not with each free: returning pages
+//! costs 0.5 us each, and a program that frees a buffer usually allocates it again.
 
 use dlmalloc::{Allocator, Dlmalloc};
 
@@ -12,16 +12,15 @@ use crate::{HUGE_PAGE, hooks};
 /// The granularity in which dlmalloc asks for more of the far range.
 const FAR_STEP: usize = 64 << 10;
 
-/// Blocks that are allocated from this size on begin with a cache line, and from that size on with a
-/// page, so that buffers of messages are aligned alike in all slots (those that have grown may not
-/// be). Copies between buffers that are not take up to a tenth longer; so do those to a place a
-/// little further into its page than the source is, as what is read next then looks like what has
-/// just been written.
+/// Allocated blocks of at least this size begin at a cache line, and blocks of at least the next size at a page, so
+/// that message buffers are aligned alike in all slots (blocks that were reallocated may not be). Copies between
+/// buffers with different alignments take up to a tenth longer; so do copies to a place slightly further into its page
+/// than the source, as the data read next then looks like data just written.
 const LONG: usize = 16 << 10;
 const VERY_LONG: usize = 128 << 10;
 const PAGE: usize = 4 << 10;
 
-/// The alignment of a block of so many bytes, for which one is asked for.
+/// The alignment of a block of this many bytes, if `align` is requested.
 #[inline(always)]
 fn alignment(align: usize, size: usize) -> usize {
     match size {
@@ -31,7 +30,7 @@ fn alignment(align: usize, size: usize) -> usize {
     }
 }
 
-/// Hands out the two ranges of a slot from below. Lives in the slot.
+/// Hands out the two ranges of a slot from the bottom. Lives in the slot.
 #[derive(Debug)]
 pub(crate) struct SlotRanges {
     near: std::cell::Cell<(usize, usize)>,
@@ -41,9 +40,8 @@ pub(crate) struct SlotRanges {
 }
 
 impl SlotRanges {
-    /// How much of the far range is handed out for a request: whole large pages where there are
-    /// such, if the heap does not get much longer by that. How much that is depends on how many
-    /// heaps there are beside how much memory.
+    /// How much of the far range is handed out for a request: whole large pages if available, unless that makes the
+    /// heap much larger. The limit depends on the number of heaps and the amount of memory.
     fn far_step(&self, size: usize) -> usize {
         let (far, far_end) = self.far.get();
         let step = size.next_multiple_of(FAR_STEP);
@@ -57,8 +55,8 @@ impl SlotRanges {
         }
     }
 
-    /// How much of the near range is handed out for a request: as much again as before. Not all at once,
-    /// because the allocator writes to the end of what it gets, which costs a page; it joins what follows.
+    /// How much of the near range is handed out for a request: as much again as before. Not everything at once, because
+    /// the allocator writes to the end of what it gets, which costs a page; it joins adjacent pieces.
     fn near_step(&self, size: usize) -> usize {
         size.max(self.near.get().0 - self.near_start)
     }
@@ -120,8 +118,8 @@ unsafe impl Allocator for SlotRanges {
 // SAFETY: the `Cell`s are only reached through the slot's owner, one thread at a time.
 unsafe impl Send for SlotRanges {}
 
-/// Asks for large pages in the part of a range that can have them. A range too small for one does
-/// not: a rank with a few bytes in its far range shall not cost 2 MiB.
+/// Requests large pages for the part of a range that can have them. A range too small for one gets none: a rank with a
+/// few bytes in its far range must not cost 2 MiB.
 fn want_huge_pages(start: usize, end: usize) {
     let start = start.next_multiple_of(HUGE_PAGE);
     if start < end && crate::has_huge_pages() {
@@ -136,7 +134,7 @@ pub struct SlotHeap {
     dl: Dlmalloc<SlotRanges>,
     /// Live blocks.
     pub blocks: usize,
-    /// Live bytes, as dlmalloc rounds them.
+    /// Live bytes, as rounded by dlmalloc.
     pub bytes: usize,
 }
 
@@ -155,12 +153,12 @@ impl SlotHeap {
         SlotHeap { dl, blocks: 0, bytes: 0 }
     }
 
-    /// The parts of the two ranges that the allocator has got.
+    /// The parts of the two ranges that the allocator has been given.
     pub fn used(&self) -> [std::ops::Range<usize>; 2] {
         self.dl.allocator().used()
     }
 
-    /// Whether most of what the allocator has got is in use.
+    /// Whether most of the memory given to the allocator is in use.
     pub fn is_dense(&self) -> bool {
         let used: usize = self.used().iter().map(ExactSizeIterator::len).sum();
         self.bytes > used / 4 * 3
@@ -218,9 +216,8 @@ impl SlotHeap {
 }
 
 impl SlotHeap {
-    /// Has a block that is the last one in the far range grow where it is: dlmalloc grows it into the free
-    /// memory behind it, but does not ask for more of that first. So a vector that is filled bit by bit is
-    /// not copied each time that it is twice as long.
+    /// Makes the last block of the far range grow in place: dlmalloc grows it into the free memory behind it, but does
+    /// not request more of that first. So a vector that is filled gradually is not copied each time it doubles.
     ///
     /// # Safety
     /// The caller owns the slot; `block` is live in this heap and has `before` usable bytes.
@@ -255,8 +252,8 @@ impl SlotHeap {
     }
 }
 
-/// Bytes that may be used at `block`. dlmalloc keeps a chunk's size, with three flag bits, in the
-/// word before the block, and an allocated chunk extends over the first word of its successor.
+/// Usable bytes at `block`. dlmalloc keeps a chunk's size, with three flag bits, in the word before the block, and an
+/// allocated chunk extends over the first word of its successor.
 ///
 /// # Safety
 /// `block` is live in a slot heap.
@@ -267,8 +264,8 @@ pub unsafe fn usable_size(block: *mut u8) -> usize {
     (head & !7) - size_of::<usize>()
 }
 
-/// Whether the word in front of a block says that it is in use: dlmalloc takes that flag away when a block is
-/// freed. What is damaged, or was never a block, is noticed most of the time.
+/// Whether the word in front of a block marks it as in use: dlmalloc clears that flag when a block is freed. Most
+/// corrupted or invalid blocks are detected this way.
 ///
 /// # Safety
 /// The block is in a slot.
@@ -280,7 +277,7 @@ unsafe fn is_live(block: *mut u8) -> bool {
         && unsafe { block.cast::<usize>().sub(1).read() } & IN_USE != 0
 }
 
-/// Ends the process for a block that is none; who crashed is said when it does.
+/// Ends the process because of an invalid block; the crash handler reports which rank did it.
 #[cold]
 fn refuse(call: &str, block: *mut u8) -> ! {
     crate::report::say(format_args!(
@@ -294,7 +291,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// A slot-like pair of ranges in ordinary memory.
+    /// A pair of ranges in ordinary memory, like a slot's.
     fn heap(near: &mut Vec<u8>, far: &mut Vec<u8>) -> SlotHeap {
         let range = |v: &mut Vec<u8>| {
             let start = (v.as_mut_ptr() as usize).next_multiple_of(4096);

@@ -1,5 +1,5 @@
-//! What a rank holds outside its slot, as the slot's header has it: how many things of each kind, and
-//! which locks. These are the numbers only; who raises and lowers them, and why, is in `external`.
+//! What a rank holds outside its slot, in the slot's header: the number of things of each kind, and which locks. These
+//! are only the numbers; `external` raises and lowers them.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
@@ -49,7 +49,7 @@ impl Kind {
         Kind::Io,
     ];
 
-    /// Why a rank that holds one cannot move.
+    /// Why a rank that holds one is pinned.
     pub(crate) const fn reason(self) -> &'static str {
         match self {
             Kind::Descriptor => "it has a file, socket or other descriptor open",
@@ -74,14 +74,14 @@ impl Kind {
     }
 }
 
-/// Locks that a rank may hold before they go to the register of `external`.
+/// Locks that a rank may hold before further ones go to the register of `external`.
 const FEW: usize = 6;
 
-/// What a rank holds outside its slot. Lies in the slot's header; zero is nothing.
+/// What a rank holds outside its slot. Lies in the slot's header; zero means nothing.
 #[derive(Debug, Default)]
 pub struct Held {
     counts: [AtomicU32; Kind::ALL.len()],
-    /// Descriptors that can go along to another PE of the node.
+    /// Number of descriptors that can move along to another PE of the node.
     carried: AtomicU32,
     pub(crate) locks: Locks,
 }
@@ -101,12 +101,12 @@ impl Held {
         self.counts[kind as usize].load(Ordering::Acquire) > 0
     }
 
-    /// The first kind of which there is something.
+    /// The first kind with a count above zero.
     pub(crate) fn first_kind(&self) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| self.has(*kind))
     }
 
-    /// The same, but for what goes along inside a node if all descriptors do.
+    /// The same, ignoring kinds that move along inside a node if all descriptors do.
     pub(crate) fn first_kind_that_stays(&self) -> Option<Kind> {
         let stays = |kind: &Kind| !matches!(kind, Kind::Descriptor | Kind::Stream);
         Kind::ALL.into_iter().filter(stays).find(|kind| self.has(*kind))
@@ -122,17 +122,17 @@ impl Held {
         let _ = count.fetch_update(Ordering::AcqRel, Ordering::Acquire, one_less);
     }
 
-    /// How many things of a kind there are.
+    /// The number of things of a kind.
     pub(crate) fn count(&self, kind: Kind) -> usize {
         self.counts[kind as usize].load(Ordering::Acquire) as usize
     }
 
-    /// Whether all its descriptors can go along inside the node.
+    /// Whether all its descriptors can move along inside the node.
     pub(crate) fn has_only_carried(&self) -> bool {
         self.count(Kind::Descriptor) == self.carried.load(Ordering::Acquire) as usize
     }
 
-    /// One more of its descriptors, or one less, can go along.
+    /// One more of its descriptors, or one less, can move along.
     pub(crate) fn count_carried(&self, more: bool) {
         match more {
             true => self.carried.fetch_add(1, Ordering::AcqRel),
@@ -148,7 +148,7 @@ impl Held {
 }
 
 /// Addresses of locks that a slot's rank holds, or 0, and the process in which they are valid. Only
-/// the rank's thread adds to it.
+/// the rank's thread adds to them.
 #[derive(Debug, Default)]
 pub(crate) struct Locks {
     pub(crate) addresses: [AtomicUsize; FEW],
@@ -164,12 +164,12 @@ impl Locks {
         self.addresses.iter().for_each(|lock| lock.store(0, Ordering::Relaxed));
     }
 
-    /// Whether the addresses are those of this process.
+    /// Whether the addresses belong to this process.
     pub(crate) fn are_of(&self, process: u32) -> bool {
         self.process.load(Ordering::Relaxed) == process
     }
 
-    /// Where an address can be put, if there is room.
+    /// A free place for an address, if there is one.
     #[inline(always)]
     pub(crate) fn free_place(&self) -> Option<&AtomicUsize> {
         self.addresses.iter().find(|lock| lock.load(Ordering::Relaxed) == 0)
@@ -182,7 +182,7 @@ impl Locks {
         place.store(address, Ordering::Release);
     }
 
-    /// Takes an address out of the list.
+    /// Removes an address from the list.
     #[inline(always)]
     pub(crate) fn remove(&self, address: usize) -> bool {
         let is_it = |lock: &&AtomicUsize| lock.load(Ordering::Relaxed) == address;

@@ -1,13 +1,13 @@
-//! `malloc` and its family, defined by this crate in place of libc's.
+//! `malloc` and its family, which this crate defines in place of libc's.
 //!
-//! One thread-local word says whose heap is meant: anything but null is the header of the slot
-//! whose rank runs. The PE sets it when it resumes a rank. Where it is null, the runtime's own
-//! memory is libc's ([`runtime_heap`]), and everybody else's that of the PE's [`outside`] heap.
+//! One thread-local word selects the heap: a non-null value is the header of the slot whose rank
+//! runs. The PE sets it when it resumes a rank. If it is null, the runtime's own memory comes from
+//! libc ([`runtime_heap`]), and all other memory from the PE's [`outside`] heap.
 //!
-//! A free goes by address, never by that word: a block outside the arena is libc's; a block of a
-//! slot that this thread's PE owns is freed at once (the rank cannot be running elsewhere, and the
-//! PE has one thread); anything else goes on the slot's remote-free list, which the owner empties
-//! before it takes memory from the heap.
+//! A free goes by address, never by that word: a block outside the arena belongs to libc; a block
+//! of a slot that this thread's PE owns is freed at once (the rank cannot be running elsewhere, and
+//! the PE has one thread); any other block is put on the slot's remote-free list, which the owner
+//! empties before it takes memory from the heap.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -43,35 +43,35 @@ pub fn current_rank() -> Option<u32> {
     (!slot.is_null()).then(|| unsafe { (*slot).rank.get() })
 }
 
-/// The PE, by its unique number, and the rank that run on this thread.
+/// The PE, by its unique number, and the rank running on this thread.
 pub fn running_rank() -> Option<(u32, u32)> {
     Some((pe_of_thread(), current_rank()?))
 }
 
-/// Says whose heap is meant from now on; returns whose it was.
+/// Selects the heap to use from now on; returns the previous one.
 ///
 /// # Safety
-/// It is null, which means the process's, or the header of a slot of which no other thread uses the heap as long as
-/// this thread is meant to.
+/// It is null, which means the process's, or the header of a slot whose heap no other thread uses as long as this
+/// thread does.
 #[inline(always)]
 pub unsafe fn use_heap(slot: *mut SlotHeader) -> *mut SlotHeader {
     HEAP.replace(slot)
 }
 
-/// The thread of a PE's loop, for functions that set its thread pointer: there the compiler would take a
-/// thread-local of one thread pointer for that of another.
+/// The thread of a PE's loop, for functions that set its thread pointer: there the compiler might use the address of a
+/// thread-local for one thread pointer with another.
 #[derive(Clone, Copy)]
 pub(crate) struct LoopThread {
     /// Its own thread pointer.
     pub pointer: usize,
     /// The PE.
     pub pe: u32,
-    /// How far from a thread pointer the word is that says whose heap is meant, modulo 2^64.
+    /// The distance from a thread pointer to the word that selects the heap, modulo 2^64.
     heap: usize,
 }
 
 impl LoopThread {
-    /// The thread on which the calling rank runs, whatever the thread pointer is.
+    /// The thread on which the calling rank runs, whatever its thread pointer is.
     #[inline(never)]
     pub fn of_rank() -> LoopThread {
         LoopThread { pointer: OF_LOOP.get(), ..LoopThread::find() }
@@ -85,10 +85,10 @@ impl LoopThread {
         LoopThread { pointer, pe: pe_of_thread(), heap: heap.wrapping_sub(pointer) }
     }
 
-    /// [`use_heap`] where this is the thread pointer.
+    /// [`use_heap`] for this thread pointer.
     ///
     /// # Safety
-    /// It is the thread's own, or that of an image whose rank runs on the thread, or is to.
+    /// It is the thread's own, or that of an image whose rank runs on the thread, or is about to.
     #[inline(always)]
     pub unsafe fn use_heap(self, pointer: usize, slot: *mut SlotHeader) {
         // SAFETY: the thread blocks of images look like the thread's own, and nobody else uses this one.
@@ -96,12 +96,12 @@ impl LoopThread {
     }
 }
 
-/// Where a PE's thread keeps the word that says whose heap is meant, for a thread beside it that looks now and
-/// then whether a rank's code or the runtime's runs there.
+/// Where a PE's thread keeps the word that selects the heap, for another thread that samples whether a rank's code or
+/// the runtime's runs there.
 #[derive(Clone, Copy, Debug)]
 pub struct Watched {
     word: usize,
-    /// From a thread pointer to that word, modulo 2^64.
+    /// The distance from a thread pointer to that word, modulo 2^64.
     offset: usize,
 }
 
@@ -112,10 +112,10 @@ impl Watched {
         Watched { word: pointer.wrapping_add(heap), offset: heap }
     }
 
-    /// Whether a rank's code runs there, as far as a look at memory that changes can tell.
+    /// Whether a rank's code runs there, as far as reading changing memory can tell.
     ///
     /// # Safety
-    /// The thread is there still, and the arena.
+    /// The thread still exists, and so does the arena.
     pub unsafe fn runs_rank(self) -> bool {
         // SAFETY: words of a thread that lives, of a header in the arena, and of the image of its slot: they stay
         // mapped. Each is written whole, and what one that has just changed says is only counted.
@@ -133,9 +133,8 @@ impl Watched {
     }
 }
 
-/// Runs `f`, a call of libc's, on the PE's outside heap: what it allocates, a rank may hold. The libc that a
-/// rank has of its own keeps nothing for others: what that allocates is the rank's. `f` must not suspend the
-/// rank.
+/// Runs `f`, a call of libc, on the PE's outside heap: a rank may hold what it allocates. A rank's own libc keeps
+/// nothing for others: its allocations belong to the rank. `f` must not suspend the rank.
 #[inline(always)]
 pub fn outside_heap<R>(f: impl FnOnce() -> R) -> R {
     if image::has_libc() && image::base_of_running().is_some() {
@@ -144,8 +143,7 @@ pub fn outside_heap<R>(f: impl FnOnce() -> R) -> R {
     runtime_heap(|| outside::within(f))
 }
 
-/// Runs `f` on the runtime's heap, of which a rank must not keep anything. `f` must not suspend the
-/// rank.
+/// Runs `f` on the runtime's heap, whose memory a rank must not keep. `f` must not suspend the rank.
 #[inline(always)]
 pub fn runtime_heap<R>(f: impl FnOnce() -> R) -> R {
     let result = on_runtime_heap(f);
@@ -153,7 +151,7 @@ pub fn runtime_heap<R>(f: impl FnOnce() -> R) -> R {
     result
 }
 
-/// Never inlined, so that nothing of `f` stays in the rank's own frames.
+/// Never inlined, so that nothing of `f` remains in the rank's own frames.
 #[inline(never)]
 fn on_runtime_heap<R>(f: impl FnOnce() -> R) -> R {
     struct RestoreHeap(*mut SlotHeader);
@@ -167,7 +165,7 @@ fn on_runtime_heap<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// The PE that this thread is the rank thread of (its unique number), or 0.
+/// The PE whose rank thread this is (its unique number), or 0.
 #[inline(always)]
 pub fn pe_of_thread() -> u32 {
     PE.get()
@@ -182,8 +180,7 @@ pub fn set_pe_of_thread(pe: u32) {
 /// More bytes than any machine has.
 const MOST: usize = 1 << 46;
 
-/// Says on stderr that the running rank's heap is full. Called inside the allocator: it allocates
-/// nothing.
+/// Reports on stderr that the running rank's heap is full. Called inside the allocator: it allocates nothing.
 pub(crate) fn report_full_heap(asked: usize, size: usize) {
     let slot = HEAP.get();
     if slot.is_null() {
@@ -217,7 +214,7 @@ unsafe fn allocate(slot: *mut SlotHeader, align: usize, size: usize) -> *mut c_v
     }
 }
 
-/// Frees what others have freed.
+/// Frees blocks that others have put on the list.
 ///
 /// # Safety
 /// The calling PE owns the slot.
@@ -243,10 +240,10 @@ pub unsafe fn allocate_in(slot: *mut SlotHeader, size: usize) -> *mut u8 {
     unsafe { allocate(slot, 16, size).cast() }
 }
 
-/// Frees a block of the arena, whoever owns its slot.
+/// Frees a block of the arena, whichever PE owns its slot.
 ///
 /// # Safety
-/// `block` is live in a slot of the arena and nobody uses it.
+/// `block` is live in a slot of the arena and not used any more.
 #[inline]
 pub unsafe fn free_in_arena(block: *mut u8) {
     let Some(arena) = Arena::current() else { return };
@@ -266,8 +263,8 @@ pub unsafe fn free_in_arena(block: *mut u8) {
     }
 }
 
-/// This process was forked from a PE, with whom it shares the arena: it takes no memory from there, and
-/// what it frees stays as it is.
+/// This process was forked from a PE, with which it shares the arena: it allocates nothing there, and blocks that it
+/// frees are left unchanged.
 pub(crate) fn leave_to_parent() {
     forked::set_copy(true);
     PE.set(0);
@@ -368,7 +365,7 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
 /// Copies a block of `old` bytes to a new one of `size`, and frees it.
 ///
 /// # Safety
-/// The block is live and nobody else uses it.
+/// The block is live and not used by anything else.
 unsafe fn move_block(block: *mut c_void, old: usize, size: usize) -> *mut c_void {
     // SAFETY: as the caller promises; the new block is another one.
     unsafe {
@@ -381,11 +378,11 @@ unsafe fn move_block(block: *mut c_void, old: usize, size: usize) -> *mut c_void
     }
 }
 
-/// Changes the length of a block of libc's, which stays libc's unless somebody changes it in whose
-/// hands it could leave the process: a rank, or what is outside of ranks.
+/// Changes the length of a block of libc's. The block stays libc's, unless the caller could carry it out of the
+/// process: a rank, or code outside of ranks.
 ///
 /// # Safety
-/// The block is live in libc's heap and nobody else uses it.
+/// The block is live in libc's heap and not used by anything else.
 unsafe fn reallocate_of_libc(block: *mut c_void, size: usize) -> *mut c_void {
     // SAFETY: as the caller promises.
     unsafe {
@@ -527,7 +524,7 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     }
 }
 
-/// libc's own `malloc_usable_size`, which has no second name.
+/// libc's own `malloc_usable_size`, which has no alternative name.
 fn libc_usable_size(block: *mut c_void) -> usize {
     type UsableSize = unsafe extern "C" fn(*mut c_void) -> usize;
     static REAL: crate::interpose::Real = crate::interpose::Real::new(c"malloc_usable_size");

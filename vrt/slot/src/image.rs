@@ -1,17 +1,17 @@
-//! Images: where ranks run a program that was not made for them, each has a copy of it with its libraries
-//! of its own, so that its globals and thread-locals are its own and move with it.
+//! Images: if ranks run a program that was not written for them, each has its own copy of the program and its
+//! libraries, so that globals and thread-locals are the rank's own and move with it.
 //!
-//! What an image is, and what it costs, knows [`vrt_load`]; here it is a third range of the rank's slot:
+//! The contents and costs of an image are known to [`vrt_load`]; here it is a third range of the rank's slot:
 //!
 //! | part of an image | memory | when the rank moves |
 //! |---|---|---|
-//! | code, constants | the file's, mapped once for each rank in all PEs before they are forked | nothing: it is there |
-//! | the same, where so many mappings are not allowed | the slot's, copied when the rank begins | travels |
-//! | data, the thread block | the slot's | travels, as far as it was ever touched |
+//! | code, constants | the file's, mapped once for each rank in all PEs before they are forked | nothing to do |
+//! | the same, if so many mappings are not allowed | the slot's, copied when the rank begins | moves |
+//! | data, the thread block | the slot's | moves, as far as it was ever touched |
 //!
-//! A rank with an image runs with a thread pointer of its own, which points into its thread block: the
-//! program's thread-locals lie there where its code expects them, beside copies of the PE's, so that the
-//! runtime's code works in the middle of a rank as it does elsewhere.
+//! A rank with an image runs with its own thread pointer, which points into its thread block: the program's
+//! thread-locals are there where its code expects them, next to copies of the PE's, so that the runtime's code works in
+//! the middle of a rank as it does elsewhere.
 //!
 //! ```text
 //! PE's loop, its thread pointer --- resume ---> the rank, its own ---- suspend ---> the loop, its own
@@ -20,12 +20,11 @@
 //!                                      | the first time on this PE: the copies are made again
 //! ```
 //!
-//! To set the thread pointer takes as long as all the rest of a switch, so the loop finds out with that of the
-//! rank that has just stopped which one is next; for all else that it does it has its own.
+//! Setting the thread pointer takes as long as all the rest of a switch, so the loop determines the next rank with the
+//! thread pointer of the one that has just stopped; for everything else it uses its own.
 //!
-//! Invariants: a thread-local of the runtime that is written in ranks and read in the loop, or the other
-//! way round, cannot be one: it belongs to the PE's state. The copies of `hooks` say that the rank runs,
-//! as they are made while it does.
+//! Invariants: a thread-local of the runtime cannot be written in ranks and read in the loop, or the other way round:
+//! such data belongs to the PE's state. The copies of `hooks` say that the rank runs, as they are made while it does.
 
 use std::ops::Range;
 use std::sync::OnceLock;
@@ -38,11 +37,11 @@ use crate::hooks::LoopThread;
 use crate::resident::resident;
 use crate::{Arena, SlotHeader, SlotId, folders, hooks, image_thread, signals};
 
-/// The number by which the locks of the first rank know that it has them; those of the others follow. They are
-/// higher than those that the system gives to threads.
+/// The number by which locks identify the first rank as their owner; those of the other ranks follow. They are higher
+/// than the numbers that the system gives to threads.
 const FIRST_NUMBER: i32 = 0x2000_0000;
 
-/// The program that ranks run images of.
+/// The program whose images ranks run.
 static PLAN: OnceLock<&'static Plan> = OnceLock::new();
 static HAS_LIBC: AtomicBool = AtomicBool::new(false);
 /// Images have no program: they are thread blocks of ranks that run the process's own.
@@ -50,14 +49,14 @@ static IS_OF_PROCESS: AtomicBool = AtomicBool::new(false);
 /// Code is copied, because so many mappings are not allowed, or would cost more.
 static IS_COPIED: AtomicBool = AtomicBool::new(false);
 
-/// Says which program ranks run images of, before an arena is reserved.
+/// Sets the program whose images ranks run, before an arena is reserved.
 pub fn install(plan: &'static Plan) {
     let _: &&Plan = PLAN.get_or_init(|| plan);
     HAS_LIBC.store(plan.has_private("libc.so"), Ordering::Relaxed);
     IS_OF_PROCESS.store(plan.entry() == Entry::OfProcess, Ordering::Relaxed);
 }
 
-/// The program that ranks run images of, if it is not the process's own.
+/// The program whose images ranks run, if it is not the process's own.
 pub(crate) fn program() -> Option<&'static Plan> {
     plan().filter(|_| !has_own_thread_locals())
 }
@@ -77,19 +76,19 @@ pub(crate) fn is_in_own_locals(address: usize) -> bool {
     !plan.is_of_process(offset)
 }
 
-/// The program that ranks run images of.
+/// The program whose images ranks run.
 #[inline]
 pub fn plan() -> Option<&'static Plan> {
     PLAN.get().copied()
 }
 
-/// The files that images are made of, the program first, and where each lies in an image.
+/// The files that images consist of, the program first, and the position of each in an image.
 pub fn files() -> impl Iterator<Item = (&'static std::path::Path, Range<usize>)> {
     let modules = plan().map_or(&[][..], Plan::modules);
     modules.iter().map(|module| (module.path.as_path(), module.span.clone()))
 }
 
-/// Whether each rank has a libc of its own.
+/// Whether each rank has its own libc.
 #[inline(always)]
 pub(crate) fn has_libc() -> bool {
     HAS_LIBC.load(Ordering::Relaxed)
@@ -105,7 +104,8 @@ fn heap_now() -> Option<(usize, usize)> {
     })
 }
 
-/// Does something of which the running rank's heap keeps blocks that are not its program's: they are no leak of that.
+/// Does work that leaves blocks in the running rank's heap that are not its program's: they do not count as leaks of
+/// the program.
 pub fn beside_program<T>(work: impl FnOnce() -> T) -> T {
     let before = heap_now();
     let done = work();
@@ -121,7 +121,7 @@ pub fn beside_program<T>(work: impl FnOnce() -> T) -> T {
     done
 }
 
-/// The program of the running rank's image begins: what its heap has now is its libraries'.
+/// The program of the running rank's image begins: the current contents of its heap belong to its libraries.
 pub fn program_begins() {
     if let Some(now) = heap_now() {
         // SAFETY: as there.
@@ -129,7 +129,7 @@ pub fn program_begins() {
     }
 }
 
-/// Where the image begins of the rank that runs here, or has started this thread, if it has one.
+/// The address of the image of the rank that runs here, or has started this thread, if it has one.
 #[inline]
 pub fn base_of_running() -> Option<usize> {
     let slot = hooks::heap_in_use();
@@ -141,7 +141,7 @@ pub fn base_of_running() -> Option<usize> {
     if has_image { base(id) } else { None }
 }
 
-/// The module of an image that has an address, and where the image begins.
+/// The module of an image that contains an address, and the address of the image.
 pub fn module_at(address: usize) -> Option<(usize, &'static Module)> {
     let (arena, plan) = (Arena::current()?, plan()?);
     if !Arena::contains(address) || arena.layout.outside_at(address).is_some() {
@@ -151,23 +151,23 @@ pub fn module_at(address: usize) -> Option<(usize, &'static Module)> {
     Some((base, plan.find_module(address.checked_sub(base)?)?))
 }
 
-/// Which file the code at an address of an image is from, and its address there.
+/// The file of the code at an address of an image, and its address there.
 pub fn locate(address: usize) -> Option<(&'static std::path::Path, u64)> {
     let (base, module) = module_at(address)?;
     Some((&module.path, (address - base).wrapping_sub(module.bias) as u64))
 }
 
-/// Bytes from one image to the next; 0 where there are none.
+/// The distance between two consecutive images in bytes; 0 without images.
 pub fn size() -> usize {
     plan().map_or(0, |plan| plan.size().next_multiple_of(plan.alignment()))
 }
 
-/// Where the image of a slot's rank begins.
+/// The address of the image of a slot's rank.
 pub fn base(slot: SlotId) -> Option<usize> {
     Some(Arena::current().filter(|_| plan().is_some())?.layout.image(slot))
 }
 
-/// Maps the code of the images of so many ranks, or prepares their memory for copies of it.
+/// Maps the code of the images of this many ranks, or prepares their memory for copies of it.
 ///
 /// # Errors
 /// The system does not let memory of the arena be executed.
@@ -190,10 +190,10 @@ pub fn map(arena: &Arena, ranks: usize, pes: usize) -> std::io::Result<()> {
     unsafe { allow_execution(image(0), image(ranks)) }
 }
 
-/// Lets memory be executed, too.
+/// Makes memory executable as well.
 ///
 /// # Safety
-/// It is mapped, and what is in it may be written.
+/// It is mapped, and its contents may be written.
 pub(crate) unsafe fn allow_execution(start: usize, end: usize) -> std::io::Result<()> {
     let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
     // SAFETY: as the caller promises.
@@ -203,11 +203,11 @@ pub(crate) unsafe fn allow_execution(start: usize, end: usize) -> std::io::Resul
     }
 }
 
-/// So many mappings the images of all PEs of a job may have together: the system keeps some 250 bytes for each, and
-/// takes a microsecond or more to make it when a PE is forked.
+/// The most mappings for the images of all PEs of a job together: the system keeps about 250 bytes for each, and takes
+/// a microsecond or more to create it when a PE is forked.
 const MOST_IN_JOB: usize = 1 << 20;
 
-/// How many mappings images may have: what the system allows, but for what a process needs besides.
+/// How many mappings images may have: what the system allows, minus what a process needs otherwise.
 fn most_mappings() -> usize {
     const DEFAULT: usize = 65_530;
     let text = std::fs::read_to_string("/proc/sys/vm/max_map_count").unwrap_or_default();
@@ -215,8 +215,8 @@ fn most_mappings() -> usize {
     allowed.saturating_sub(4096)
 }
 
-/// Makes the image of the running rank and lets the rank run with its thread pointer from now on. Gives
-/// the image's address.
+/// Makes the image of the running rank and lets the rank run with its thread pointer from now on. Returns the image's
+/// address.
 ///
 /// # Safety
 /// The caller is a rank of a job whose program is installed, and has no image yet; it keeps no reference
@@ -245,10 +245,10 @@ pub unsafe fn begin() -> Option<usize> {
     Some(base)
 }
 
-/// The running rank has no image any more, but the thread pointer of its PE's loop.
+/// The running rank has no image any more, and uses the thread pointer of its PE's loop.
 ///
 /// # Safety
-/// As for [`begin`], which came before; nobody uses the image any more.
+/// As for [`begin`], which came before; the image is not used any more.
 #[inline(never)]
 pub(crate) unsafe fn end() {
     let (slot, thread) = (hooks::heap_in_use(), LoopThread::of_rank());
@@ -282,10 +282,10 @@ pub(crate) unsafe fn enter(slot: *mut SlotHeader, thread: LoopThread) {
 }
 
 /// The rank of a slot with an image has stopped running on this thread, which keeps its thread pointer and its
-/// floating-point environment until [`leave`] or [`change`]. Gives that thread pointer.
+/// floating-point environment until [`leave`] or [`change`]. Returns that thread pointer.
 ///
 /// # Safety
-/// As [`enter`], which came before or [`begin`].
+/// As for [`enter`], which came before, or [`begin`].
 #[inline(always)]
 pub(crate) unsafe fn stop(slot: *mut SlotHeader) -> usize {
     // SAFETY: as the caller promises.
@@ -295,10 +295,10 @@ pub(crate) unsafe fn stop(slot: *mut SlotHeader) -> usize {
     }
 }
 
-/// This thread, on which a rank has [`stop`]ped, has its own thread pointer, `own`, again.
+/// Restores this thread's own thread pointer, `own`, after a rank has [`stop`]ped on it.
 ///
 /// # Safety
-/// As [`stop`], which came before.
+/// As for [`stop`], which came before.
 #[inline(always)]
 pub(crate) unsafe fn leave(slot: *mut SlotHeader, own: usize) {
     // SAFETY: as the caller promises.
@@ -308,10 +308,10 @@ pub(crate) unsafe fn leave(slot: *mut SlotHeader, own: usize) {
     }
 }
 
-/// As [`leave`] of one rank and [`enter`] of another, which has an image, too.
+/// Equivalent to [`leave`] for one rank and [`enter`] for another, which has an image, too.
 ///
 /// # Safety
-/// As those.
+/// As for those.
 #[inline(always)]
 pub(crate) unsafe fn change(from: *mut SlotHeader, slot: *mut SlotHeader, thread: LoopThread) {
     // SAFETY: as the caller promises.
@@ -333,10 +333,10 @@ pub(crate) unsafe fn change(from: *mut SlotHeader, slot: *mut SlotHeader, thread
     }
 }
 
-/// Makes the copies of the PE's thread-locals that a rank has which has come here.
+/// Updates the copies of the PE's thread-locals of a rank that has arrived here.
 ///
 /// # Safety
-/// As [`enter`].
+/// As for [`enter`].
 #[cold]
 #[inline(never)]
 unsafe fn refresh(slot: *mut SlotHeader, thread: LoopThread) {
@@ -350,7 +350,7 @@ unsafe fn refresh(slot: *mut SlotHeader, thread: LoopThread) {
     }
 }
 
-/// The parts of a slot's image that travel with its rank: pages that were ever touched.
+/// The parts of a slot's image that move with its rank: pages that were ever touched.
 pub(crate) fn touched(slot: *mut SlotHeader) -> Vec<Range<usize>> {
     // SAFETY: the header of a slot of the arena stays mapped.
     let (has_image, id) = unsafe { ((*slot).thread_pointer.get() != 0, (*slot).id()) };
@@ -364,7 +364,7 @@ pub(crate) fn touched(slot: *mut SlotHeader) -> Vec<Range<usize>> {
     found
 }
 
-/// The parts of a slot's image that may be written.
+/// The writable parts of a slot's image.
 pub(crate) fn written(slot: SlotId) -> Vec<Range<usize>> {
     let (Some(plan), Some(base)) = (plan(), base(slot)) else { return Vec::new() };
     if IS_COPIED.load(Ordering::Relaxed) {
@@ -373,7 +373,7 @@ pub(crate) fn written(slot: SlotId) -> Vec<Range<usize>> {
     plan.data().iter().map(|part| base + part.start..base + part.end).collect()
 }
 
-/// Whether a range of memory of slots has a part of an image that is not data alone.
+/// Whether a range of slot memory contains a part of an image other than data.
 pub(crate) fn has_code(at: Range<usize>) -> bool {
     let (Some(plan), Some(arena)) = (plan(), Arena::current()) else { return false };
     let base = arena.layout.image(arena.slot_at(at.start));
@@ -382,13 +382,13 @@ pub(crate) fn has_code(at: Range<usize>) -> bool {
     at.start < base + plan.size() && base < at.end && !plan.data().iter().any(is_inside)
 }
 
-/// What memory of slots has to allow besides reading and writing, as `mmap` calls it.
+/// Permissions that slot memory needs besides reading and writing, in terms of `mmap`.
 pub(crate) fn protection_of_code() -> i32 {
     let is_run = IS_COPIED.load(Ordering::Relaxed) || plan().is_some_and(Plan::runs_code_on_stack);
     if is_run { libc::PROT_EXEC } else { 0 }
 }
 
-/// What the program wrote of these parts: all but copies of what is the PE's.
+/// The program's part of these ranges: everything except copies of the PE's data.
 pub(crate) fn of_program(slot: *mut SlotHeader) -> Vec<Range<usize>> {
     let mut parts = touched(slot);
     // SAFETY: the header of a slot of the arena stays mapped.
@@ -406,10 +406,10 @@ pub(crate) fn of_program(slot: *mut SlotHeader) -> Vec<Range<usize>> {
     parts
 }
 
-/// Gives the memory of a slot's image back; what it contains becomes zero.
+/// Returns the memory of a slot's image to the system; its contents become zero.
 ///
 /// # Safety
-/// Nobody uses the image any more.
+/// The image is not used any more.
 pub(crate) unsafe fn discard(arena: &Arena, slot: SlotId) {
     let Some(plan) = plan() else { return };
     let base = arena.layout.image(slot);

@@ -1,13 +1,13 @@
-//! Threads that ranks with images start: each gets a thread block of its own, in which the program's code
-//! finds its thread-locals, and leaves it when it ends.
+//! Threads that ranks with images start: each gets its own thread block, in which the program's code finds its
+//! thread-locals, and leaves it when it ends.
 //!
 //! ```text
 //! pthread_create, the process's --> run_thread: block made, thread pointer set --> the program's function
 //!     process's thread pointer again, block freed <-- destructors: thread-locals, then keys <--'
 //! ```
 //!
-//! The thread's identity (`pthread_self`) is that of the process's block, by which others know it. Whether it
-//! was cancelled stands in its own block, as does what it ends with, until it ends.
+//! The thread's identity (`pthread_self`) is that of the process's block, by which others know it. Its cancellation
+//! state is in its own block, as is its result, until it ends.
 
 use std::cell::{Cell, RefCell};
 use std::ffi::{CStr, c_int, c_void};
@@ -25,7 +25,7 @@ use crate::{Arena, SlotId, image};
 type Destructor = (unsafe extern "C" fn(*mut c_void), *mut c_void);
 
 thread_local! {
-    /// Where the image is that this thread runs; 0 if it is not one of these threads.
+    /// The address of the image that this thread runs; 0 if a rank has not started it.
     static IMAGE: Cell<usize> = const { Cell::new(0) };
     /// The thread pointer by which the process knows it.
     static OWN: Cell<usize> = const { Cell::new(0) };
@@ -37,13 +37,13 @@ thread_local! {
     static AT_END: RefCell<Vec<Destructor>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Where the image is that this thread runs, if a rank has started it.
+/// The address of the image that this thread runs, if a rank has started it.
 #[inline]
 pub(crate) fn base() -> Option<usize> {
     Some(IMAGE.get()).filter(|base| *base != 0)
 }
 
-/// Has a function called when this thread ends; false if it is not one that a rank has started.
+/// Registers a function to be called when this thread ends; returns false if no rank has started it.
 pub fn at_end(function: unsafe extern "C" fn(*mut c_void), argument: *mut c_void) -> bool {
     let is_ours = base().is_some();
     if is_ours {
@@ -63,7 +63,7 @@ fn threads() -> MutexGuard<'static, Vec<(libc::pthread_t, usize)>> {
     THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Lets code run on the stack of the calling thread, of the process.
+/// Makes the stack of the calling thread, of the process, executable.
 fn allow_execution_of_stack() {
     // SAFETY: all zero is room for attributes, which are filled in and given back; the stack is this thread's.
     unsafe {
@@ -86,7 +86,7 @@ pub(crate) fn signals() -> *mut ThreadSignals {
     SIGNALS.get()
 }
 
-/// By what others know this thread.
+/// The identity by which others know this thread.
 pub(crate) fn identity() -> usize {
     OWN.get()
 }
@@ -97,10 +97,10 @@ fn begin_signals(of_thread: *mut ThreadSignals) {
     SIGNALS.set(of_thread);
 }
 
-/// How many threads ranks have started, in images or not, and that have not ended.
+/// Number of threads that ranks have started, in images or not, and that have not ended.
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
-/// A thread that a rank starts, from the call on by which it does.
+/// A thread that a rank starts, from the moment of the call.
 pub(crate) struct CountedThread(());
 
 impl CountedThread {
@@ -116,14 +116,14 @@ impl Drop for CountedThread {
     }
 }
 
-/// Whether there are threads of this process that ranks with images have started.
+/// Whether this process has threads that ranks with images have started.
 #[inline]
 pub fn are_there() -> bool {
     NUMBER.load(Ordering::Relaxed) > 0 && image::program().is_some()
 }
 
 /// Whether one of them does something, or will by itself: it does not wait, without a time limit, for another thread to
-/// wake it. Where the system does not say, none does.
+/// wake it. If the system does not report it, none does.
 pub fn act() -> bool {
     // SAFETY: asks for the number of this thread.
     let own = unsafe { libc::gettid() }.to_string();
@@ -138,7 +138,7 @@ pub fn act() -> bool {
     })
 }
 
-/// Whether a thread waits for a futex without a time limit, by what the system says of the call that it is in.
+/// Whether a thread waits for a futex without a time limit, according to the system's description of its call.
 fn is_endless_wait(call: &str) -> bool {
     let mut words = call.split_whitespace();
     let is_futex = words.next() == Some(FUTEX);
@@ -194,7 +194,7 @@ impl InImage {
         Some(InImage { plan, own, pointer, base })
     }
 
-    /// What is done at the end of a thread of the image.
+    /// Runs the destructors at the end of a thread of the image.
     #[inline(never)]
     fn call_destructors(&self) {
         while let Some((function, argument)) = AT_END.with_borrow_mut(Vec::pop) {
@@ -214,23 +214,23 @@ impl InImage {
         IMAGE.set(0);
     }
 
-    /// Calls the functions of keys with the values that the thread has under them.
+    /// Calls the destructors of keys with the thread's values.
     fn end_specific(&self) {
         let InImage { plan, pointer, base, .. } = *self;
         call_key_destructors(plan, base, pointer);
     }
 }
 
-/// The running rank's own thread ends: calls the functions of keys with the values that it has under them.
+/// The running rank's own thread ends: calls the destructors of keys with its values.
 pub fn end_specific_of_rank() {
     if let (Some(plan), Some(base)) = (image::program(), image::base_of_running()) {
         call_key_destructors(plan, base, plan.thread_pointer(base));
     }
 }
 
-/// Calls the functions of keys with the values under them in the block of a thread pointer.
+/// Calls the destructors of keys with the values in the block of a thread pointer.
 fn call_key_destructors(plan: &Plan, base: usize, pointer: usize) {
-    /// As often as POSIX asks for, as functions may set values.
+    /// The number of rounds that POSIX requires, as destructors may set values.
     const ROUNDS: usize = 4;
     /// Libc's keys: an array of these.
     #[repr(C)]
@@ -268,14 +268,14 @@ impl Drop for InImage {
     }
 }
 
-/// Gives the memory of this thread's block back, at its very end: `pthread_exit` unwinds with what lies in it.
+/// Frees the memory of this thread's block, at its very end: `pthread_exit` unwinds using its contents.
 pub(crate) fn release() {
     let block = BLOCK.replace(std::ptr::null_mut());
     // SAFETY: null, or what `enter` has allocated, in which the thread does not run any more.
     runtime_heap(|| unsafe { libc::free(block) });
 }
 
-/// POSIX `pthread_self`, by which others know a thread too.
+/// POSIX `pthread_self`: the identity by which others know a thread.
 ///
 /// # Safety
 /// As in C.
@@ -287,7 +287,7 @@ pub unsafe extern "C" fn pthread_self() -> libc::pthread_t {
     }
 }
 
-/// POSIX `pthread_cancel`: it is the block in which the thread runs that says so.
+/// POSIX `pthread_cancel`: the block in which the thread runs holds the cancellation state.
 ///
 /// # Safety
 /// As in C.
@@ -302,7 +302,7 @@ pub unsafe extern "C" fn pthread_cancel(thread: libc::pthread_t) -> c_int {
     unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.get())(thread) }
 }
 
-/// `pthread_getattr_np`, which knows where the stack of a rank is.
+/// `pthread_getattr_np`, which knows the stack of a rank.
 ///
 /// # Safety
 /// As in C.
@@ -333,10 +333,9 @@ pub unsafe extern "C" fn pthread_getattr_np(
     }
 }
 
-/// Functions by which a thread is asked about, or told, what the kernel has of it. Libc asks by the number in
-/// the thread's block; that of a rank is the rank's own, which goes along when it moves and which no thread of
-/// the kernel has. So a thread that means itself is the caller for the kernel, and the rank's answers are
-/// those of its PE.
+/// Functions that query or set the kernel's data about a thread. Libc uses the number in the thread's block; a rank's
+/// number belongs to the rank, moves with it and is not that of any kernel thread. So for a thread that refers to
+/// itself the kernel is given the calling thread, and the results for a rank are those of its PE.
 macro_rules! of_the_caller {
     ($(fn $name:ident($($argument:ident: $type:ty),*) = $ask:expr;)*) => {
         $(
@@ -359,7 +358,7 @@ macro_rules! of_the_caller {
             }
         )*
 
-        /// One of these by its name.
+        /// The function of this name among these.
         fn of_the_caller(name: &str) -> Option<*const ()> {
             match name {
                 $(stringify!($name) => Some($name as *const ()),)*
@@ -390,10 +389,10 @@ of_the_caller! {
     };
 }
 
-/// The thread that calls, for the kernel.
+/// The calling thread, for the kernel.
 const CALLER: libc::pid_t = 0;
 
-/// What functions on threads return: the number of the error.
+/// The return value of functions on threads: the error number.
 fn status_of(result: c_int) -> c_int {
     match result {
         -1 => std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL),
@@ -401,7 +400,7 @@ fn status_of(result: c_int) -> c_int {
     }
 }
 
-/// What is here in the place of libc's functions of these names.
+/// The replacement for libc's function of this name.
 pub(crate) fn provided(name: &str) -> Option<*const ()> {
     Some(match name {
         "pthread_self" | "thrd_current" => pthread_self as *const (),

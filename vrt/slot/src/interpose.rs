@@ -1,6 +1,6 @@
-//! What functions that are defined in front of libc's are made of; which these are says
-//! [`calls`](super::calls). And `exit`: a rank that exits with 0 has ended; with anything else it
-//! ends the job.
+//! The mechanism of interposing functions in front of libc's; [`calls`](super::calls) lists these
+//! functions. And `exit`: a rank that exits with 0 has ended; with any other status it ends the
+//! job.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
@@ -9,42 +9,41 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use crate::hooks::{in_rank, outside_heap, runtime_heap};
 use crate::image;
 
-/// A function that is defined in front of libc's.
+/// A function that is interposed in front of libc's.
 #[derive(Clone, Copy, Debug)]
 pub struct InFront {
     /// Its name.
     pub name: &'static str,
-    /// What it does beside what libc's does.
+    /// What it does in addition to libc's function.
     pub meaning: &'static str,
-    /// Where it is.
+    /// Its address.
     pub address: *const (),
 }
 
 // SAFETY: the address of a function.
 unsafe impl Sync for InFront {}
 
-/// The next definition of a symbol, looked up once: libc's, or that of the libc that a rank has of its
-/// own.
+/// The next definition of a symbol, looked up once: libc's, or that of the rank's own libc.
 pub struct Real {
     name: &'static CStr,
     address: AtomicPtr<c_void>,
-    /// Where it is in an image, or one of the two below.
+    /// Its position in an image, or one of the two values below.
     offset: AtomicUsize,
 }
 
-/// It was not looked up.
+/// It has not been looked up.
 const UNKNOWN: usize = 0;
-/// The image has none.
+/// The image does not contain it.
 const NONE: usize = 1;
 
 impl Real {
-    /// Of this name.
+    /// For this name.
     pub const fn new(name: &'static CStr) -> Real {
         let address = AtomicPtr::new(std::ptr::null_mut());
         Real { name, address, offset: AtomicUsize::new(UNKNOWN) }
     }
 
-    /// The address of libc's function: for a rank with a libc of its own that one's.
+    /// The address of libc's function: for a rank with its own libc, that libc's.
     #[inline(always)]
     pub fn get(&self) -> *mut c_void {
         if image::has_libc()
@@ -59,7 +58,7 @@ impl Real {
     #[inline(never)]
     fn in_image(&self) -> Option<*mut c_void> {
         thread_local! {
-            /// This thread looks a function up: what is needed for that is the process's.
+            /// This thread is looking up a function: memory needed for that is the process's.
             static IS_LOOKING: Cell<bool> = const { Cell::new(false) };
         }
         let base = image::base_of_running()?;
@@ -95,7 +94,7 @@ impl Real {
         self.address.load(Ordering::Relaxed)
     }
 
-    /// Whether libc has such a function.
+    /// Whether libc has the function.
     pub(crate) fn exists(&self) -> bool {
         if self.address.load(Ordering::Relaxed).is_null() {
             // SAFETY: a valid C string; the loader's own allocations belong to the process.
@@ -107,13 +106,13 @@ impl Real {
     }
 }
 
-/// The call keeps memory for the whole process: not in the heap of the rank that happens to make it.
+/// The call keeps memory for the whole process, which must not be in the heap of the rank that happens to make it.
 pub(crate) fn process_wide<R>(call: impl FnOnce() -> R) -> R {
     outside_heap(call)
 }
 
-/// `sigaltstack`: a rank does not give its thread another signal stack. One in its own memory would be
-/// the thread's still when the rank has gone; that of the PE is long enough for backtraces, too.
+/// `sigaltstack`: a rank does not give its thread another signal stack. One in the rank's memory would still be used by
+/// the thread after the rank has left; the PE's is large enough for backtraces, too.
 ///
 /// # Safety
 /// As in C.

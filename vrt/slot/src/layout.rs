@@ -1,4 +1,4 @@
-//! Where things lie in the arena.
+//! The layout of the arena.
 //!
 //! ```text
 //! near ranges, one per slot, side by side          far ranges      images       outside heaps, a PE
@@ -6,44 +6,44 @@
 //!                           ^ hot page, staggered
 //! ```
 //!
-//! The stack grows down from `top`, the slot's header and the first heap pages begin right there:
-//! the hot ends of a suspended rank share a page, so a switch touches one TLB entry. Tops are
-//! *staggered* by pages and cache lines from slot to slot, since equal page offsets fight for the
-//! same TLB and cache sets (measured: 96 ns a switch unstaggered, 19 ns staggered, 1,024 ranks).
-//! Longer ranges lie so that the hot page of a slot, its near heap and the guard of the next one are in the
-//! same 2 MiB, for which there is one page of the page table; of shorter ones several are.
-//! The rest of the heap is a second, far range, so that near ranges stay close together and share
-//! page-table pages when there are very many ranks. Where ranks run a program that is loaded for each
-//! of them, its [`image`](super::image) is a third range of the slot. What a PE allocates outside of its
-//! ranks lies in ranges of their own behind those (see [`outside`](super::outside)).
+//! The stack grows down from `top`, where the slot's header and the first heap pages begin: the hot ends of a suspended
+//! rank share a page, so a switch touches one TLB entry. Tops are *staggered* by pages and cache lines from slot to
+//! slot, since equal page offsets compete for the same TLB and cache sets (measured: 96 ns per switch unstaggered, 19
+//! ns staggered, 1,024 ranks). Long near ranges are placed so that the hot page of a slot, its near heap and the guard
+//! of the next one are in the same 2 MiB, which are covered by one page of the page table; several shorter ones fit
+//! into 2 MiB. The rest of the heap is a second, far range, so that near ranges stay close together and share
+//! page-table pages if there are very many ranks. If ranks run a program that is loaded for each of them, its
+//! [`image`](super::image) is a third range of the slot. Allocations of a PE outside of its ranks lie in separate
+//! ranges after those (see [`outside`](super::outside)).
 
 use crate::SlotId;
 
 pub const PAGE: usize = 4096;
 const MIB: usize = 1 << 20;
-/// What a page of the page table is for.
+/// The memory covered by a page of the page table.
 const TABLE: usize = 2 * MIB;
 /// The strictest alignment of an image.
 const IMAGE: usize = 64 << 10;
 /// Offset in the hot page at which the stack ends and the header begins.
 const TOP_IN_PAGE: usize = 2048;
-/// Outside heaps begin at multiples of this, which is what their allocator hands out to threads.
+/// Outside heaps begin at multiples of this, the unit in which their allocator hands out memory to
+/// threads.
 pub(crate) const SEGMENT: usize = 32 * MIB;
 
-/// What a configuration asks of slots; `None` means "choose by the number of slots".
+/// The requested sizes of slots; `None`: chosen by the number of slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SlotSizes {
     /// Bytes of stack.
     pub stack: Option<usize>,
     /// Bytes of heap.
     pub heap: Option<usize>,
-    /// PEs that have a heap outside of ranks.
+    /// Number of PEs that have a heap outside of ranks.
     pub pes: usize,
-    /// Bytes of the image of the program that a rank runs; 0 where ranks share one.
+    /// Bytes of the image of the program that a rank runs; 0 if ranks share one.
     pub image: usize,
 }
 
-/// A layout that cannot be.
+/// An impossible layout.
 #[derive(Debug, thiserror::Error, PartialEq, Eq)]
 pub enum LayoutError {
     /// `--stack` out of range.
@@ -54,7 +54,7 @@ pub enum LayoutError {
     Heap(usize),
 }
 
-/// A stack from this size on is that of a slot for which there are addresses enough.
+/// Stacks of at least this size belong to slots for which there is enough address space.
 const LARGE: usize = 512 << 10;
 
 impl SlotSizes {
@@ -68,14 +68,14 @@ impl SlotSizes {
         }
     }
 
-    /// Bytes of far heap: as asked, or an equal share of 16 TiB up to 64 GiB.
+    /// Bytes of far heap: as requested, or an equal share of 16 TiB up to 64 GiB.
     pub(crate) fn far_size(&self, slots: usize) -> usize {
         let share = (16usize << 40) / slots.max(1);
         let share = 1 << share.ilog2();
         self.heap.map_or(share.clamp(64 * MIB, 64 << 30), |size| size.next_multiple_of(PAGE))
     }
 
-    /// The least that automatic shrinking goes down to.
+    /// The least size to which automatic shrinking goes down.
     pub(crate) fn smallest_far(&self) -> usize {
         self.heap.map_or(64 * MIB, |size| size.next_multiple_of(PAGE))
     }
@@ -86,7 +86,7 @@ impl SlotSizes {
 pub struct Layout {
     /// The first address.
     pub base: usize,
-    /// How many slots there are.
+    /// Number of slots.
     pub slots: usize,
     /// Bytes of a slot's stack, at least.
     pub stack: usize,
@@ -107,7 +107,7 @@ pub struct Layout {
 }
 
 impl Layout {
-    /// For so many slots, from an address on; `far`: bytes of a slot's far heap.
+    /// For this many slots, from an address on; `far`: bytes of a slot's far heap.
     pub fn new(
         base: usize,
         slots: usize,
@@ -155,7 +155,7 @@ impl Layout {
         Ok(layout)
     }
 
-    /// Moves the layout to where the kernel put the mapping.
+    /// Moves the layout to the address of the kernel's mapping.
     pub(crate) fn rebase(&mut self, base: usize) {
         self.base = base;
         let guard_of_first = if self.near_stride < TABLE { 0 } else { self.guard };
@@ -173,12 +173,12 @@ impl Layout {
         each * self.slots + 2 * TABLE + IMAGE + SEGMENT + self.outside_stride * self.pes
     }
 
-    /// The address behind the arena.
+    /// The end address of the arena.
     pub fn end(&self) -> usize {
         self.base + self.size()
     }
 
-    /// Where the stack ends and the header begins.
+    /// The address where the stack ends and the header begins.
     #[inline(always)]
     pub fn top(&self, slot: SlotId) -> usize {
         let i = slot.0 as usize;
@@ -210,12 +210,12 @@ impl Layout {
         (start, start + self.far_stride)
     }
 
-    /// Where the image of a slot's rank begins.
+    /// The address of the image of a slot's rank.
     pub fn image(&self, slot: SlotId) -> usize {
         self.image_base + slot.0 as usize * self.image_stride
     }
 
-    /// The ranges (start, length) of a slot that ever get pages, but for its image.
+    /// The ranges (start, length) of a slot that ever get pages, except its image.
     pub fn used_ranges(&self, slot: SlotId) -> ((usize, usize), (usize, usize)) {
         let low = self.stack_limit(slot);
         let (_, near_end) = self.near_heap(slot, 0);
@@ -229,7 +229,7 @@ impl Layout {
         (start, start + self.outside_stride)
     }
 
-    /// The slot of the pool of a PE, behind those of ranks.
+    /// The slot of the pool of a PE, after those of ranks.
     pub(crate) fn pool_of(&self, pe: u32) -> SlotId {
         SlotId((self.slots - self.pes) as u32 + pe)
     }
@@ -239,14 +239,14 @@ impl Layout {
         self.slots - self.pes
     }
 
-    /// The PE in whose outside heap an address of the arena lies, if it lies in one.
+    /// The PE whose outside heap contains an address of the arena, if any.
     #[inline(always)]
     pub fn outside_at(&self, address: usize) -> Option<u32> {
         (address >= self.outside_base)
             .then(|| ((address - self.outside_base) / self.outside_stride) as u32)
     }
 
-    /// The slot in which an address of the arena lies that is in no outside heap.
+    /// The slot that contains an address of the arena outside of outside heaps.
     #[inline]
     pub fn slot_at(&self, address: usize) -> SlotId {
         let slot = if address < self.far_base {

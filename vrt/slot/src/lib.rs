@@ -1,44 +1,43 @@
-//! A rank's memory, and what suspends and resumes it; knows nobody above.
+//! A rank's memory, and the mechanism that suspends and resumes it; independent of all layers above.
 //!
-//! The arena is one address range, mapped at the same address in every PE of a node, in which every
-//! rank has a *slot* with its stack and its heap.
+//! The arena is one address range, mapped at the same address in every PE of a node, in which every rank has a *slot*
+//! with its stack and its heap.
 //!
 //! Invariants:
-//! - The arena is reserved before PEs are forked; its base and layout never change in them. An
-//!   address in it means the same in every PE. A process that is no PE may release it when nothing is
-//!   in it, and reserve another one: for its next job, or for more ranks of its own (`run_local`).
-//! - A slot is touched by the PE that owns it ([`SlotHeader::owner`]) and by nobody else, with
-//!   three exceptions: freeing somebody else's block goes through the slot's remote-free list;
-//!   the receiver of a large message reads the sender's buffer while the sender waits; the crash
-//!   handler reads anything.
-//! - Pages are handed out lazily by the kernel. A slot's pages go back when its rank has ended.
+//! - The arena is reserved before PEs are forked; its base and layout never change in them. An address in it means the
+//!   same in every PE. A process that is not a PE may release it when it is empty, and reserve another one: for its
+//!   next job, or for more ranks of its own (`run_local`).
+//! - A slot is touched only by the PE that owns it ([`SlotHeader::owner`]), with three exceptions:
+//!   another PE frees a block through the slot's remote-free list; the receiver of a large message
+//!   reads the sender's buffer while the sender waits; the crash handler reads anything.
+//! - The kernel provides pages lazily. A slot's pages are returned when its rank has ended.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `backing` | the file behind it, with 2 MiB pages where possible |
-//! | `layout` | where slots, stacks and heaps lie, and why there |
+//! | `backing` | the file behind the arena, with 2 MiB pages where possible |
+//! | `layout` | the positions of slots, stacks and heaps, and the reasons |
 //! | `slot` | the header of a slot: heap, owner, suspended rank |
-//! | `live` | what of a slot has to travel to another node |
+//! | `live` | the parts of a slot that must move to another node |
 //! | `heap` | dlmalloc over a slot's two ranges |
-//! | `outside` | the heap of what is no rank: threads, tokio |
-//! | `hooks` | `malloc` and its family: whose heap is meant |
-//! | `calls` | the table of the libc calls that are defined in front of libc's |
-//! | `interpose` | what those are made of, and `exit` |
+//! | `outside` | the heap for allocations outside of ranks: threads, tokio |
+//! | `hooks` | `malloc` and its family: selection of the heap |
+//! | `calls` | the table of the libc calls that are interposed in front of libc's |
+//! | `interpose` | the mechanism for that, and `exit` |
 //! | `signals`, `timers` | signals and timers of ranks that run images |
 //! | `forked` | whether this process is a copy of one with ranks |
 //! | `held` | what a rank holds outside its slot, as numbers in its header |
-//! | `external` | external resources: what a rank holds outside its slot, and so cannot move with |
-//! | `answers` | what libc returns in memory of the process: ranks get copies |
-//! | `search` | what ranks and statics refer to that would not move with a rank, or would |
+//! | `external` | external resources: what a rank holds outside its slot, and so cannot move with it |
+//! | `answers` | results of libc in memory of the process: ranks get copies |
+//! | `search` | references of ranks and statics that prevent a move |
 //! | `exit_guard` | lets each rank of a PE call `std::process::exit` |
-//! | `rank` | a rank: its life, and what the layer above does for it |
+//! | `rank` | a rank: its life, and the services of the layer above for it |
 //! | `coroutine` | the suspended program in a slot |
-//! | `image` | the program that a rank runs, where each has its own copy |
+//! | `image` | the program that a rank runs, if each has its own copy |
 //! | `thread` | a rank that is a thread of the process |
-//! | `locals` | what a rank keeps for the runtime in its own heap |
+//! | `locals` | the runtime's data of a rank, in the rank's heap |
 //! | `waker` | wakers of ranks |
 //! | `check` | the checking mode for stacks |
-//! | `report` | saying a line, and ending the job, from anywhere |
+//! | `report` | printing a line, and ending the job, from anywhere |
 
 #![allow(rustdoc::private_intra_doc_links, reason = "its readers work on it, and see all of it")]
 
@@ -102,8 +101,8 @@ pub use slot::{SlotHeader, SlotId, TOUCHED_BY_SWITCH};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering};
 
-/// First address and size, for the check in `free`; nothing is in an arena of size 0. The size is read
-/// first and written last, so that other threads find no size with a base that is not its own.
+/// First address and size, for the check in `free`; an arena of size 0 contains nothing. The size is read first and
+/// written last, so that other threads never see a size with another arena's base.
 static BASE: AtomicUsize = AtomicUsize::new(0);
 static SIZE: AtomicUsize = AtomicUsize::new(0);
 /// The description of the arena; those of earlier arenas of the process are not freed.
@@ -112,13 +111,13 @@ static ARENA: AtomicPtr<Arena> = AtomicPtr::new(std::ptr::null_mut());
 /// The mapped arena of this process.
 #[derive(Debug)]
 pub struct Arena {
-    /// Where everything lies.
+    /// The positions of everything in it.
     pub layout: Layout,
-    /// What its layout was made from.
+    /// The sizes from which its layout was made.
     sizes: SlotSizes,
 }
 
-/// Where an arena lies, for PEs that are no copies of each other.
+/// The position of an arena, for PEs that are not forked from the same process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Place {
     /// Its first address.
@@ -130,40 +129,40 @@ pub struct Place {
 /// Why there is no arena.
 #[derive(Debug, thiserror::Error)]
 pub enum ArenaError {
-    /// The layout asked for cannot exist.
+    /// The requested layout cannot exist.
     #[error(transparent)]
     Layout(#[from] LayoutError),
-    /// The kernel would not map it anywhere.
+    /// The kernel could not map it anywhere.
     #[error(
         "cannot reserve {} of address space for {slots} slots ({} each){}: {source}; use fewer \
          ranks, a smaller --slot or --stack, or raise `ulimit -v`",
         readable(*.bytes), readable(*.bytes / slots.max(&1)), limit_in_words()
     )]
     Map {
-        /// Bytes asked for.
+        /// Requested bytes.
         bytes: usize,
         /// Number of slots.
         slots: usize,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
     },
-    /// Ranks of this process use the arena that there is, and it is not what is asked for.
+    /// Ranks of this process use the existing arena, which does not fit the request.
     #[error(
         "{asked} slots do not fit: the arena of this process has {slots}, and {in_use} of them are \
          in use, by ranks that run or by memory that ranks have left; set VRT_STACK and VRT_SLOT \
          once, run fewer ranks at the same time, or launch jobs before local runs"
     )]
     InUse {
-        /// Slots asked for.
+        /// Requested slots.
         asked: usize,
-        /// Slots that there are.
+        /// Existing slots.
         slots: usize,
-        /// Those of them that something is in.
+        /// Number of slots in use.
         in_use: usize,
     },
 }
 
-/// A number of bytes for people, not more than there are.
+/// A number of bytes as text, rounded down.
 fn readable(bytes: usize) -> String {
     let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")];
     let (unit, name) = units.into_iter().find(|(unit, _)| bytes >= 4 * unit).unwrap_or((1, "B"));
@@ -210,15 +209,15 @@ impl Arena {
         arena
     }
 
-    /// Whether it has so many slots of such sizes.
+    /// Whether it has this many slots with such sizes.
     pub fn serves(&self, slots: usize, sizes: &SlotSizes) -> bool {
         slots <= self.layout.slots && *sizes == self.sizes
     }
 
-    /// Gives the arena of this process back, if it has one.
+    /// Releases the arena of this process, if it has one.
     ///
     /// # Safety
-    /// Nothing in it is used, and no other thread asks for it meanwhile.
+    /// Nothing in it is used, and no other thread uses it meanwhile.
     pub unsafe fn release() {
         let Some(arena) = Arena::current() else { return };
         ARENA.store(std::ptr::null_mut(), Ordering::Release);
@@ -227,8 +226,8 @@ impl Arena {
         unsafe { libc::munmap(arena.layout.base as *mut libc::c_void, arena.layout.size()) };
     }
 
-    /// Reserves an arena that other processes will [`attach`](Self::attach): somewhere, or at a
-    /// place. Returns the file behind it too.
+    /// Reserves an arena that other processes will [`attach`](Self::attach): anywhere, or at a given place. Also
+    /// returns the file behind it.
     pub fn reserve_to_share(
         slots: usize,
         sizes: &SlotSizes,
@@ -261,7 +260,7 @@ impl Arena {
         Ok(Arena::install(layout, sizes))
     }
 
-    /// Where it lies.
+    /// Its position.
     pub fn place(&self) -> Place {
         Place { base: self.layout.base, far: self.layout.far_stride }
     }
@@ -273,7 +272,7 @@ impl Arena {
         address.wrapping_sub(BASE.load(Ordering::Relaxed)) < size
     }
 
-    /// The slot in which an address of the arena lies.
+    /// The slot that contains an address of the arena.
     #[inline]
     pub fn slot_at(&self, address: usize) -> SlotId {
         self.layout.slot_at(address)
@@ -285,8 +284,8 @@ impl Arena {
         self.layout.top(slot) as *mut SlotHeader
     }
 
-    /// Puts fresh, empty memory in place of the arena's: from now on what is here and what other
-    /// processes have mapped is not the same any more.
+    /// Replaces the arena's memory by fresh, empty memory: from now on the contents here and in other processes'
+    /// mappings differ.
     ///
     /// # Safety
     /// Nothing in the arena is used by this process.
@@ -294,10 +293,10 @@ impl Arena {
         map(self.layout.base, self.layout.size(), libc::MAP_FIXED).map(|_| ())
     }
 
-    /// Gives the pages of a slot back to the system; its contents become zero.
+    /// Returns the pages of a slot to the system; its contents become zero.
     ///
     /// # Safety
-    /// Nobody uses the slot: its rank has ended and no live block is left in its heap.
+    /// The slot is not used any more: its rank has ended and no live block is left in its heap.
     pub unsafe fn discard(&self, slot: SlotId) {
         let (near, far) = self.layout.used_ranges(slot);
         for (start, len) in [near, far] {
@@ -309,16 +308,21 @@ impl Arena {
     }
 }
 
-/// Whether the arena is to have 2 MiB pages; once it is mapped, whether it has.
+/// Whether the arena should have 2 MiB pages; once it is mapped, whether it does.
 static HUGE_PAGES: AtomicBool = AtomicBool::new(false);
 
 /// Bytes of a large page.
 pub const HUGE_PAGE: usize = 2 << 20;
 
-/// Says whether the arena is to have 2 MiB pages, if the system gives them. To be called before it
-/// is reserved; or before it is attached, when it is known whether it has.
+/// Sets whether the arena should have 2 MiB pages, if the system provides them. To be called before it is reserved; or
+/// before it is attached, when it is known whether it has them.
 pub fn want_huge_pages(wanted: bool) {
     HUGE_PAGES.store(wanted, Ordering::Relaxed);
+}
+
+/// Whether the system provides 2 MiB pages for shared memory. Only checks, and reserves nothing.
+pub fn can_have_huge_pages() -> bool {
+    backing::open(true).is_ok_and(|(_, huge)| huge)
 }
 
 /// Whether large ranges of the arena get 2 MiB pages.
@@ -326,16 +330,15 @@ pub fn has_huge_pages() -> bool {
     HUGE_PAGES.load(Ordering::Relaxed)
 }
 
-/// Whether there is memory enough for each slot to have a large page more than it needs.
+/// Whether there is enough memory for each slot to have an additional large page.
 static AMPLE: AtomicBool = AtomicBool::new(false);
 
-/// Whether the slots may waste part of a large page each: all of them together waste little of what
-/// the machine has.
+/// Whether the slots may waste part of a large page each: all of them together waste little of the machine's memory.
 pub(crate) fn memory_is_ample() -> bool {
     AMPLE.load(Ordering::Relaxed)
 }
 
-/// Looks whether memory is ample for so many slots.
+/// Checks whether memory is ample for this many slots.
 fn check_memory_headroom(slots: usize) {
     AMPLE.store(slots * HUGE_PAGE <= machine_memory() / 16, Ordering::Relaxed);
 }
@@ -348,12 +351,11 @@ pub fn machine_memory() -> usize {
     pages.max(0) as usize * page.max(0) as usize
 }
 
-/// Addresses that are free in ordinary processes and under valgrind and AddressSanitizer; the
-/// last resort (0) lets the kernel choose, which is just as good because PEs are forked.
+/// Addresses that are free in ordinary processes and under valgrind and AddressSanitizer; the last resort (0) lets the
+/// kernel choose, which is equally good because PEs are forked.
 const CANDIDATES: [usize; 4] = [0x2000_0000_0000, 0x3000_0000_0000, 0x10_0000_0000, 0];
 
-/// Maps the arena at the first address that is free, with smaller slots when the address space is
-/// limited.
+/// Maps the arena at the first address that is free, with smaller slots if the address space is limited.
 fn map_somewhere(slots: usize, sizes: &SlotSizes) -> Result<(Layout, OwnedFd), ArenaError> {
     let mut far = sizes.far_size(slots);
     let mut error = std::io::Error::from_raw_os_error(libc::ENOMEM);
@@ -383,8 +385,8 @@ fn map(base: usize, size: usize, place: libc::c_int) -> std::io::Result<(usize, 
     map_file(base, size, place, &file).map(|address| (address, file))
 }
 
-/// Makes a file of memory as long. The limit for the files of a program (`ulimit -f`) is not meant for it, as far as
-/// this user may lift that.
+/// Extends a memory file to this length. The limit for files of a program (`ulimit -f`) is not meant for it, and is
+/// lifted as far as this user may.
 ///
 /// # Errors
 /// The system refuses it.
@@ -419,7 +421,7 @@ pub fn make_long(file: &impl AsRawFd, size: usize) -> std::io::Result<()> {
     }
 }
 
-/// Maps an arena's file, and makes it as long.
+/// Maps an arena's file, and extends it to the arena's length.
 fn map_file(
     base: usize,
     size: usize,
@@ -454,7 +456,7 @@ fn map_file(
     }
 }
 
-/// Asks for a cache line before it is used. Any address will do.
+/// Prefetches a cache line. Any address is allowed.
 #[inline(always)]
 pub fn fetch(at: usize) {
     #[cfg(target_arch = "x86_64")]

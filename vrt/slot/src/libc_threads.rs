@@ -1,12 +1,12 @@
-//! Functions of a libc that is a rank's own which start a thread inside of it: such a thread has a thread
-//! pointer of the process, with which that libc cannot run. They are refused, as on systems without them.
+//! Functions of a rank's own libc that start a thread inside that libc: such a thread has a thread pointer of the
+//! process, with which that libc cannot run. They are refused, as on systems without them.
 
 use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::{hooks, report, signals};
 
-/// Says so, once a process for each function.
+/// Reports it, once per process for each function.
 fn refuse(name: &CStr, is_said: &AtomicBool) {
     if is_said.swap(true, Ordering::Relaxed) {
         return;
@@ -18,7 +18,7 @@ fn refuse(name: &CStr, is_said: &AtomicBool) {
     ));
 }
 
-/// Functions that are refused, with what they return.
+/// The refused functions, with their return values.
 macro_rules! refused {
     ($($name:ident => $result:expr;)*) => {
         $(
@@ -52,14 +52,14 @@ refused! {
     getaddrinfo_a => libc::EAI_SYSTEM;
 }
 
-/// Refuses a timer that wants a thread.
+/// Refuses a timer that requests a thread.
 pub(crate) fn refuse_timer() -> c_int {
     static IS_SAID: AtomicBool = AtomicBool::new(false);
     refuse(c"timer_create with SIGEV_THREAD", &IS_SAID);
     signals::fail(libc::ENOSYS)
 }
 
-/// POSIX `mq_notify`, but for notifications that want a thread.
+/// POSIX `mq_notify`, except for notifications that request a thread.
 unsafe extern "C" fn mq_notify(queue: c_int, event: *const libc::sigevent) -> c_int {
     static IS_SAID: AtomicBool = AtomicBool::new(false);
     // SAFETY: null, or the caller's description.
@@ -75,7 +75,7 @@ unsafe extern "C" fn mq_notify(queue: c_int, event: *const libc::sigevent) -> c_
     }
 }
 
-/// What is in the place of these functions of a libc that is a rank's own.
+/// The replacements for these functions of a rank's own libc.
 pub fn of_libc_threads() -> impl Iterator<Item = (&'static str, *const ())> {
     REFUSED.iter().copied().chain([("mq_notify", mq_notify as *const ())])
 }

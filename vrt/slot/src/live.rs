@@ -1,27 +1,27 @@
-//! What is live in a slot: the memory that has to travel when the rank goes to another node.
+//! The live parts of a slot: the memory that must move when the rank goes to another node.
 //!
-//! That is the stack from where the rank suspended up to its top, the header behind it, the heap
-//! without its large free chunks, and what of its image was ever touched. The allocator keeps a header in front of each chunk, and in
-//! free ones links behind it, so a walk from chunk to chunk finds what can be left out. Where the
-//! heap is nearly all in use nothing is looked for.
+//! They are the stack from where the rank suspended up to its top, the header after it, the heap without its large free
+//! chunks, and the touched parts of its image. The allocator keeps a header in front of each chunk, and in free ones
+//! links after it, so a walk from chunk to chunk finds what can be left out. If the heap is nearly all in use, no walk
+//! is made.
 
 use crate::layout::PAGE;
 use crate::rank::Body;
 use crate::{Arena, SlotHeader, image};
 
-/// Ranges begin and end at multiples of this: what goes through a ring is never shorter.
+/// Ranges begin and end at multiples of this: data in a ring is never shorter.
 pub const LINE: usize = 64;
-/// Below the address where a rank says that it suspended: what the switch saves.
+/// Bytes below the address at which a rank has suspended: for what the switch saves.
 const BELOW: usize = 1024;
 /// What the allocator keeps in a free chunk: size, links, and the links of a tree.
 const FREE_HEADER: usize = 64;
-/// Free chunks shorter than this travel too: a range of their own would cost more.
+/// Free chunks shorter than this are moved, too: an additional range would cost more.
 const WORTHWHILE: usize = 1024;
 
-/// The ranges (start, length) of a slot that are live; they are multiples of [`LINE`].
+/// The live ranges (start, length) of a slot, as multiples of [`LINE`].
 ///
 /// # Safety
-/// The slot is prepared, its rank suspended or not begun, and nobody uses it meanwhile.
+/// The slot is prepared, its rank is suspended or has not begun, and nothing uses it meanwhile.
 pub unsafe fn ranges(slot: *mut SlotHeader) -> Vec<(usize, usize)> {
     let Some(arena) = Arena::current() else { return Vec::new() };
     let mut live = Ranges(Vec::new());
@@ -50,7 +50,7 @@ pub unsafe fn ranges(slot: *mut SlotHeader) -> Vec<(usize, usize)> {
 struct Ranges(Vec<(usize, usize)>);
 
 impl Ranges {
-    /// Adds a range that begins behind or near the end of the one before.
+    /// Adds a range that begins after or near the end of the previous one.
     fn add(&mut self, start: usize, end: usize) {
         let start = start & !(LINE - 1);
         let end = end.next_multiple_of(LINE);
@@ -63,13 +63,13 @@ impl Ranges {
     }
 }
 
-/// Free chunks shorter than this keep their pages when pages are given back.
+/// Free chunks shorter than this keep their pages.
 const WORTH_GIVING: usize = 64 << 10;
 
-/// Gives pages back to the system that lie in free chunks of a heap. Returns how many bytes.
+/// Returns pages inside free chunks of a heap to the system. Returns the number of bytes.
 ///
 /// # Safety
-/// The slot is the caller's, and nobody uses it meanwhile.
+/// The slot belongs to the caller, and nothing else uses it meanwhile.
 pub unsafe fn give_back(slot: *mut SlotHeader) -> usize {
     let mut given = 0;
     // SAFETY: as the caller promises.
@@ -101,10 +101,10 @@ const IN_USE: usize = 2;
 /// The size word of the marks that end a segment of the heap.
 const MARK: usize = 11;
 
-/// Goes through the chunks of a range that the allocator uses; reports what of it is live.
+/// Visits the chunks of a range that the allocator uses; reports its live parts.
 ///
 /// # Safety
-/// As [`parts`].
+/// As for [`parts`].
 unsafe fn walk(used: std::ops::Range<usize>, mut live: impl FnMut(usize, usize)) {
     let end = used.end;
     let report = |part| match part {
@@ -130,21 +130,21 @@ pub(super) enum Part {
     /// `size` bytes that begin with the predecessor's foot and a size word; the memory of a block
     /// in use is `at + 16..at + size + 8`.
     Chunk { at: usize, size: usize, in_use: bool },
-    /// What the allocator keeps of a segment, in a chunk in front of the marks that end it.
+    /// The allocator's record of a segment, in a chunk in front of the marks that end it.
     Record { at: usize, size: usize },
     /// A mark between segments: 16 bytes, of which the last 8 belong to the next mark, too.
     Mark(usize),
-    /// Something else, up to the end.
+    /// Anything else, up to the end.
     Unknown { at: usize, end: usize },
 }
 
-/// Goes through the parts of a range that the allocator uses, in order.
+/// Visits the parts of a range that the allocator uses, in order.
 ///
-/// A chunk begins at a multiple of 16 with its predecessor's foot; its size word is behind that.
-/// Marks are words of their own. What does not look like either is unknown to the end.
+/// A chunk begins at a multiple of 16 with its predecessor's foot, followed by its size word. Marks
+/// are separate words. Anything that looks like neither is unknown up to the end.
 ///
 /// # Safety
-/// The range is what one of dlmalloc's segments, or several adjoining ones, use.
+/// The range is used by one of dlmalloc's segments, or by several adjoining ones.
 pub(super) unsafe fn parts(used: std::ops::Range<usize>, mut report: impl FnMut(Part)) {
     let mut at = used.start;
     // SAFETY: the callers below see to it that this is inside the range.
@@ -182,7 +182,7 @@ mod tests {
     use crate::heap::SlotHeap;
     use proptest::prelude::*;
 
-    /// Overwrites what the walk leaves out. Returns the bytes that it kept.
+    /// Overwrites what the walk leaves out. Returns the number of bytes kept.
     fn spoil_the_rest(heap: &SlotHeap) -> usize {
         let mut kept = 0;
         for used in heap.used() {

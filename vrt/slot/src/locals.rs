@@ -1,9 +1,9 @@
-//! What a rank keeps for the runtime in its own heap: it moves with the slot, as addresses.
+//! The runtime's data of a rank, in the rank's heap: it moves with the slot, as addresses.
 //!
-//! Two things: values that every call finds again under a number (the handles of the communicators
-//! that exist from the beginning), and tasks, operations that go on while the rank does something
-//! else. Tasks are polled whenever the rank is about to wait and whenever it is resumed; while
-//! there are any, the rank is woken by whatever happens to it.
+//! There are two kinds: values that every call looks up by a number (the handles of the predefined
+//! communicators), and tasks, operations that continue while the rank does something else. Tasks
+//! are polled whenever the rank is about to wait and whenever it is resumed; while there are any,
+//! every event of the rank wakes it.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -16,10 +16,10 @@ use std::task::{Context, Poll};
 use crate::hooks;
 use crate::rank::rank_waker;
 
-/// An operation that goes on by itself.
+/// An operation that continues in the background.
 pub type Task = Pin<Box<dyn Future<Output = ()>>>;
 
-/// What a rank keeps for the runtime.
+/// The runtime's data of a rank.
 #[derive(Default)]
 pub struct Locals {
     kept: RefCell<Vec<(u32, Rc<dyn Any>)>>,
@@ -30,7 +30,7 @@ pub struct Locals {
 /// The destructor of a thread-local, and the thread-local.
 pub(crate) type Destructor = (unsafe extern "C" fn(*mut c_void), *mut c_void);
 
-/// The running rank's locals, made when they are first asked for.
+/// The running rank's locals, created on first use.
 fn current() -> Option<&'static Locals> {
     let slot = hooks::heap_in_use();
     if slot.is_null() {
@@ -57,7 +57,7 @@ fn existing() -> Option<&'static Locals> {
     unsafe { (*slot).locals.get().as_ref() }
 }
 
-/// The value kept under a number, made if it is not there.
+/// The value kept under a number, created if it does not exist.
 ///
 /// # Panics
 /// Outside of a rank.
@@ -77,14 +77,14 @@ pub fn keep<T: 'static>(number: u32, make: impl FnOnce() -> T) -> Rc<T> {
     }
 }
 
-/// The value kept under a number, if it is there.
+/// The value kept under a number, if it exists.
 pub fn kept<T: 'static>(number: u32) -> Option<Rc<T>> {
     let kept = existing()?.kept.borrow();
     let (_, value) = kept.iter().find(|(n, _)| *n == number)?;
     Rc::clone(value).downcast::<T>().ok()
 }
 
-/// Has a task polled until it is done. It is polled once at once.
+/// Has a task polled until it is done. It is polled once immediately.
 pub fn spawn(mut task: Task) {
     let waker = rank_waker();
     if task.as_mut().poll(&mut Context::from_waker(&waker)).is_pending() {
@@ -92,8 +92,8 @@ pub fn spawn(mut task: Task) {
     }
 }
 
-/// Has a task that has begun polled until it is done, from when the rank next waits; the caller sees to
-/// it that a rank that suspends is woken.
+/// Has a task that has begun polled until it is done, from when the rank next waits; the caller must make sure that a
+/// suspended rank is woken.
 pub fn adopt(task: Task) {
     if let Some(locals) = current() {
         locals.tasks.borrow_mut().push(task);
@@ -101,7 +101,7 @@ pub fn adopt(task: Task) {
     }
 }
 
-/// Whether any task is under way.
+/// Whether any task is in progress.
 #[inline(always)]
 pub fn has_tasks() -> bool {
     let slot = hooks::heap_in_use();
@@ -109,7 +109,7 @@ pub fn has_tasks() -> bool {
     !slot.is_null() && unsafe { (*slot).has_tasks.get() }
 }
 
-/// Says so where it is asked. To be called whenever the list of tasks has changed.
+/// Records it where it is checked. To be called whenever the list of tasks has changed.
 fn set_has_tasks(has: bool) {
     let slot = hooks::heap_in_use();
     if !slot.is_null() {
@@ -118,8 +118,8 @@ fn set_has_tasks(has: bool) {
     }
 }
 
-/// Polls all tasks of the running rank. Returns whether one is done: then whoever waits for it has
-/// to look again before the rank suspends.
+/// Polls all tasks of the running rank. Returns whether one is done: then a waiting caller must
+/// check again before the rank suspends.
 #[inline(always)]
 pub fn poll_tasks(context: &mut Context<'_>) -> bool {
     has_tasks() && poll_all(context)
@@ -141,14 +141,14 @@ fn poll_all(context: &mut Context<'_>) -> bool {
     one_is_done
 }
 
-/// Has a destructor called when the rank's program is over.
+/// Has a destructor called when the rank's program has ended.
 pub(crate) fn at_end(destructor: unsafe extern "C" fn(*mut c_void), object: *mut c_void) {
     if let Some(locals) = current() {
         locals.at_end.borrow_mut().push((destructor, object));
     }
 }
 
-/// The next destructor to be called: what came last goes first.
+/// The next destructor to be called: last in, first out.
 pub(crate) fn take_at_end() -> Option<Destructor> {
     existing()?.at_end.borrow_mut().pop()
 }

@@ -1,19 +1,19 @@
-//! The outside heap of a PE: what is allocated in its process outside of any rank, by threads that
-//! ranks have started, by tokio's tasks and pools, by calls of libc that keep memory for the
-//! process.
+//! The outside heap of a PE: for allocations in its process outside of any rank, by threads that ranks have started, by
+//! tokio's tasks and pools, and by calls of libc that keep memory for the process.
 //!
-//! It lies in the arena, so a rank may hold such memory (the result of a thread, the lines of a
-//! file that tokio has read) and be handed over to another PE of the node, which reads it where it
-//! is and frees it through the remote-free list of the PE that it came from.
+//! It lies in the arena, so a rank may hold such memory (the result of a thread, the lines of a file that tokio has
+//! read) and be handed over to another PE of the node, which reads it in place and frees it through the remote-free
+//! list of the PE that it came from.
 //!
 //! Invariants:
-//! - The allocator is mimalloc, confined to the PE's own range. Its bookkeeping is the process's, so
-//!   only threads of that process allocate and free there; others put blocks on the list.
-//! - The runtime's own memory is libc's, as is all that was allocated before the PEs were forked.
-//!   [`serves`] says whether the calling thread is the PE's rank thread at the runtime's own work.
-//! - A process that was forked from a PE shares this memory with its parent: it may read there, but
-//!   allocates from libc, and what it frees stays.
-//! - In a local run, where no rank ever leaves its process, libc serves.
+//! - The allocator is mimalloc, confined to the PE's own range. Its bookkeeping belongs to the process, so only threads
+//!   of that process allocate and free there; others put blocks on the list.
+//! - The runtime's own memory is libc's, as is everything allocated before the PEs were forked.
+//!   [`serves`] returns whether the calling thread is not the PE's rank thread doing the runtime's
+//!   own work.
+//! - A process that was forked from a PE shares this memory with its parent: it may read it, but
+//!   allocates from libc, and blocks that it frees remain.
+//! - In a local run, in which no rank ever leaves its process, libc serves.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -33,12 +33,12 @@ thread_local! {
     static ALLOCATING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Whether what the calling thread maps is the allocator's, for its bookkeeping.
+/// Whether mappings of the calling thread belong to the allocator, for its bookkeeping.
 pub(crate) fn is_allocating() -> bool {
     ALLOCATING.get()
 }
 
-/// Options of mimalloc 2; what its crate has no names for, by their places in its list.
+/// Options of mimalloc 2 that its crate does not name, by their positions in its list.
 mod option {
     pub(super) const ARENA_RESERVE: i32 = 23;
     pub(super) const PURGE_DELAY: i32 = 15;
@@ -46,8 +46,8 @@ mod option {
     pub(super) use libmimalloc_sys::mi_option_use_numa_nodes as USE_NUMA_NODES;
 }
 
-/// Begins to use the outside heap of a PE, in its process. The calling thread is its rank thread,
-/// on which the runtime's own memory stays libc's.
+/// Starts to use the outside heap of a PE, in its process. The calling thread is its rank thread,
+/// on which the runtime's own memory remains libc's.
 pub fn begin(pe: u32) {
     let Some(arena) = Arena::current() else { return };
     let (start, end) = arena.layout.outside_heap(pe);
@@ -67,7 +67,7 @@ pub fn begin(pe: u32) {
     }
 }
 
-/// This process is a copy of the PE's, whose heap it is.
+/// This process is a copy of the PE's, which owns the heap.
 pub(crate) fn leave_to_parent() {
     OWN.store(0, Ordering::Relaxed);
 }
@@ -84,7 +84,7 @@ pub(crate) fn exists() -> bool {
     OWN.load(Ordering::Relaxed) != 0
 }
 
-/// Runs `f` as something that is not the runtime's own work. Returns to what was before.
+/// Runs `f` as something other than the runtime's own work. Restores the previous state.
 #[inline]
 pub fn within<R>(f: impl FnOnce() -> R) -> R {
     struct Restore(bool);
@@ -123,7 +123,7 @@ fn is_own(pe: u32) -> bool {
 /// Frees a block of the outside heap of a PE of the node.
 ///
 /// # Safety
-/// The block is live there and nobody uses it.
+/// The block is live there and not used any more.
 pub unsafe fn free(arena: &Arena, pe: u32, block: *mut u8) {
     // SAFETY: as the caller promises. The header of the PE's pool is valid, and mapped in all PEs.
     unsafe {
@@ -135,11 +135,11 @@ pub unsafe fn free(arena: &Arena, pe: u32, block: *mut u8) {
     }
 }
 
-/// Changes the length of a block of this process's outside heap; null if there is no room, or the
-/// block is another PE's.
+/// Changes the length of a block of this process's outside heap; returns null if there is no room,
+/// or the block belongs to another PE.
 ///
 /// # Safety
-/// The block is live in the outside heap of `pe` and nobody else uses it.
+/// The block is live in the outside heap of `pe` and not used by anything else.
 pub(crate) unsafe fn reallocate(pe: u32, block: *mut u8, size: usize) -> *mut c_void {
     if !is_own(pe) {
         return std::ptr::null_mut();
@@ -151,7 +151,7 @@ pub(crate) unsafe fn reallocate(pe: u32, block: *mut u8, size: usize) -> *mut c_
     block
 }
 
-/// Bytes that may be used at `block`, in the outside heap of any PE of the node.
+/// Usable bytes at `block`, in the outside heap of any PE of the node.
 ///
 /// # Safety
 /// The block is live.

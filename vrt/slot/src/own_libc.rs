@@ -1,8 +1,8 @@
-//! What the libc that a rank has of its own keeps outside of the rank's memory: libc's own calls of the system
-//! and of the loader cannot be seen, so the functions that make them pin the rank, for ever.
+//! What a rank's own libc keeps outside of the rank's memory: libc's own calls of the system and of the loader cannot
+//! be seen, so the functions that make them pin the rank permanently.
 //!
-//! - A locale is a file that libc maps. (The locale `C` is a part of libc.)
-//! - A conversion of characters may be a library, which the process's loader opens and never closes.
+//! - A locale is a file that libc maps. (The locale `C` is part of libc.)
+//! - A character conversion may be a library, which the process's loader opens and never closes.
 
 use std::ffi::{CStr, c_char, c_int, c_void};
 
@@ -12,10 +12,10 @@ use crate::hooks;
 use crate::interpose::Real;
 use crate::{image, outside};
 
-/// Whether the name of a locale says that it is libc's own.
+/// Whether the name of a locale is that of one built into libc.
 ///
 /// # Safety
-/// A string of C, or null.
+/// A C string, or null.
 unsafe fn is_of_libc(name: *const c_char) -> bool {
     // SAFETY: as the caller promises.
     name.is_null() || matches!(unsafe { CStr::from_ptr(name) }.to_bytes(), b"C" | b"POSIX")
@@ -70,7 +70,7 @@ unsafe extern "C" fn iconv_open(to: *const c_char, from: *const c_char) -> *mut 
     conversion
 }
 
-/// What is in the place of functions of a libc that is a rank's own.
+/// The replacements for functions of a rank's own libc.
 pub fn for_own_libc() -> [(&'static str, *const ()); 3] {
     [
         ("setlocale", setlocale as *const ()),

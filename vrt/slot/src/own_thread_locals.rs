@@ -1,19 +1,19 @@
-//! Ranks of the runtime's own process with thread-locals of their own.
+//! Ranks of the runtime's own process with their own thread-locals.
 //!
-//! Such a rank has an [image] without a program: a thread block, by which the process's own code
-//! finds thread-locals. In it lie the rank's: those of the program, of the standard library and of most crates,
-//! which begin as they do in a new thread, move with the rank, and are destroyed when its program is over. What
-//! the PE's thread is known by stays the PE's, as copies: the runtime's thread-locals, tokio's, and those of C
-//! code and of shared libraries, of which nobody can tell what they are for.
+//! Such a rank has an [image] without a program: a thread block, by which the process's own code finds thread-locals.
+//! It contains the rank's: those of the program, of the standard library and of most crates, which begin as in a new
+//! thread, move with the rank, and are destroyed when its program has ended. Those that identify the PE's thread remain
+//! the PE's, as copies: the runtime's thread-locals, tokio's, and those of C code and of shared libraries, whose
+//! purpose is unknown.
 //!
-//! So a rank is a thread to the standard library and to locks: channels between ranks of a PE work, and who has
-//! locked something unlocks it.
+//! So a rank is a thread to the standard library and to locks: channels between ranks of a PE work, and the rank that
+//! has locked something unlocks it.
 //!
 //! ```text
 //! PE's thread pointer -- begin --> the rank's: program, then destructors -- end --> the PE's: its loop goes on
 //! ```
 //!
-//! Values given to other ranks, keys of `pthread_setspecific`, and what the PE itself calls (operations of
+//! Values given to other ranks, keys of `pthread_setspecific`, and functions called by the PE itself (operations of
 //! reductions, serialization of a state) do not see them.
 
 use std::any::Any;
@@ -26,19 +26,19 @@ use vrt_load::Plan;
 use crate::rank::Program;
 use crate::{coroutine, gone_locals, image, interpose, locals, report};
 
-/// Lets all ranks of the process have thread-locals of their own, before an arena is reserved.
+/// Gives each rank of the process its own thread-locals; to be called before an arena is reserved.
 ///
 /// # Errors
-/// It cannot be told whose thread-locals are whose; or this processor is not known.
+/// The owner of the thread-locals cannot be determined; or this processor is not supported.
 pub fn install() -> Result<(), LoadError> {
     image::install(Box::leak(Box::new(Plan::of_thread_locals(&is_of_rank)?)));
     Ok(())
 }
 
-/// Crates whose thread-locals are the PE's.
+/// Crates whose thread-locals belong to the PE.
 const OF_PE: &[&str] = &["vrt", "tokio", "mio"];
 
-/// Whether a thread-local of this symbol is a rank's.
+/// Whether the thread-local with this symbol belongs to a rank.
 fn is_of_rank(symbol: &str) -> bool {
     let Ok(name) = rustc_demangle::try_demangle(symbol) else { return false };
     let name = format!("{name:#}");
@@ -48,9 +48,9 @@ fn is_of_rank(symbol: &str) -> bool {
     !(name.starts_with("vrt_") || OF_PE.contains(&name))
 }
 
-/// Runs a rank's program with the rank's thread-locals. Gives its status.
+/// Runs a rank's program with the rank's thread-locals. Returns its status.
 ///
-/// Never inlined, and so are its parts: between them the thread pointer changes.
+/// Never inlined, and neither are its parts: between them the thread pointer changes.
 #[inline(never)]
 pub(crate) fn run(program: Program) -> i32 {
     // SAFETY: this rank has no image yet, and this function uses no thread-local.
@@ -76,8 +76,8 @@ fn run_inside(program: Program) -> Result<i32, Box<dyn Any + Send>> {
     }))
 }
 
-/// `__cxa_thread_atexit_impl`: the destructor of a rank's own thread-local is called when the rank's program is
-/// over, not when the PE's thread ends.
+/// `__cxa_thread_atexit_impl`: the destructor of a rank's own thread-local is called when the rank's program has ended,
+/// not when the PE's thread ends.
 pub(crate) fn destroys_thread_local(
     destructor: unsafe extern "C" fn(*mut c_void),
     object: *mut c_void,

@@ -1,8 +1,8 @@
-//! What everything in a process may need to do, wherever it is: say a line on stderr, and end the job.
+//! What any code in a process may need to do: print a line on stderr, and end the job.
 //!
-//! Nothing is relied on for saying: no allocation, no locks, no panic when it cannot be written, and no
-//! endless wait for whoever should read it. How the job is ended depends on what the process is; who
-//! made it a PE, or a thread of it ranks, says so with [`set_end`].
+//! Printing relies on nothing: no allocation, no locks, no panic if the line cannot be written, and no endless wait for
+//! a reader. How the job is ended depends on the process; the code that made it a PE, or one of its threads a rank,
+//! sets it with [`set_end`].
 
 use std::fmt::{self, Write};
 use std::sync::OnceLock;
@@ -17,12 +17,12 @@ pub type End = fn(i32) -> !;
 
 static END: OnceLock<End> = OnceLock::new();
 
-/// How this process ends its job; the same from the first time on.
+/// Sets how this process ends its job; only the first call counts.
 pub fn set_end(end: End) {
     let _: &End = END.get_or_init(|| end);
 }
 
-/// Ends the whole job with a status; a process that is no part of a job ends alone.
+/// Ends the whole job with a status; a process outside of a job ends alone.
 pub fn end_job(status: i32) -> ! {
     match END.get() {
         Some(end) => end(status),
@@ -30,10 +30,10 @@ pub fn end_job(status: i32) -> ! {
     }
 }
 
-/// How long a message waits for room in a pipe or terminal, in milliseconds. What nobody reads then
-/// is lost: a job ends whether or not somebody listens.
+/// How long a message waits for room in a pipe or terminal, in milliseconds. After that it is lost:
+/// a job ends whether or not its output is read.
 const PATIENCE: libc::c_int = 2_000;
-/// What a pipe that is ready takes without making the writer wait.
+/// What a writable pipe accepts without blocking the writer.
 const PIECE: usize = 4096;
 
 /// A line on the stack.
@@ -52,8 +52,8 @@ impl Write for Line {
     }
 }
 
-/// Writes one line to stderr, in one piece, from anywhere: `vrt: ` and the text, of which what is
-/// beyond a KiB is cut off.
+/// Writes one line to stderr, in one piece, from anywhere: `vrt: ` and the text, truncated to a
+/// KiB.
 pub fn say(text: fmt::Arguments<'_>) {
     let mut line = Line { bytes: [0; 1024], len: 0 };
     let _ = line.write_str("vrt: ");
@@ -82,7 +82,7 @@ pub fn write_out(mut text: &[u8]) {
     }
 }
 
-/// Whether what was tried last failed only for now.
+/// Whether the last attempt failed only temporarily.
 fn may_try_again() -> bool {
     matches!(
         std::io::Error::last_os_error().kind(),
@@ -90,7 +90,7 @@ fn may_try_again() -> bool {
     )
 }
 
-/// A number of things for people, such as "1 rank" or "3 ranks"; `thing` is the word for one.
+/// A number of things as text, such as "1 rank" or "3 ranks"; `thing` is the word for one.
 pub fn count<N: fmt::Display + PartialEq + From<bool>>(number: N, thing: &str) -> String {
     let ending = match thing {
         _ if number == N::from(true) => "",
@@ -100,7 +100,7 @@ pub fn count<N: fmt::Display + PartialEq + From<bool>>(number: N, thing: &str) -
     format!("{number} {thing}{ending}")
 }
 
-/// A number of bytes for people.
+/// A number of bytes as text.
 pub fn human_bytes(bytes: u64) -> String {
     match bytes {
         0..=9_999 => format!("{bytes} B"),

@@ -1,4 +1,4 @@
-//! Which pages of the arena have memory: those that were ever written and not given back.
+//! Which pages of the arena have memory: those that were ever written and not returned.
 
 use std::ops::Range;
 
@@ -6,7 +6,7 @@ use crate::layout::PAGE;
 
 /// Adds the parts of whole pages that have memory.
 pub(crate) fn resident(range: Range<usize>, found: &mut Vec<Range<usize>>) {
-    /// Pages that are asked for at once.
+    /// Pages queried at once.
     const AT_ONCE: usize = 1024;
     let mut present = [0u8; AT_ONCE];
     for start in range.clone().step_by(AT_ONCE * PAGE) {
@@ -28,8 +28,8 @@ pub(crate) fn resident(range: Range<usize>, found: &mut Vec<Range<usize>>) {
     }
 }
 
-/// Whether a page of the arena has ever been written and not been given back; or may have been, where
-/// the system could have swapped it out.
+/// Whether a page of the arena has ever been written and not been returned; or may have been, if the system could have
+/// swapped it out.
 pub(crate) fn is_resident(address: usize) -> bool {
     let mut resident = 0u8;
     // SAFETY: asks about one page of our mapping; zeros are a valid answer of the system's.

@@ -1,37 +1,35 @@
-//! What a rank refers to that is not its own, and who else refers to what is.
+//! References between a rank's memory and other memory, in both directions.
 //!
-//! A rank that moves takes its stack and its heap along. That is right only if nothing else is
-//! meant by the addresses in them: not the memory of another rank, which stays; not a thread-local
-//! variable of its PE; and, when it leaves the memory it shares, not the PE's outside heap. And it
-//! must not take away what the PE's statics or other ranks refer to. So before it moves its memory
-//! is searched, conservatively: every aligned word that is an address is taken as a reference.
+//! A rank that moves takes its stack and its heap along. That is correct only if the addresses in them refer to nothing
+//! else: not to the memory of another rank, which stays; not to a thread-local variable of its PE; and, when it leaves
+//! the memory it shares, not to the PE's outside heap. And it must not take away memory that the PE's statics or other
+//! ranks refer to. So before it moves its memory is searched, conservatively: every aligned word that is an address is
+//! taken as a reference.
 //!
-//! | the rank goes | its stack | its heap | what statics refer to |
+//! | the rank moves | its stack | its heap | what statics refer to |
 //! |---|---|---|---|
-//! | to another PE of the node | searched | searched where statics refer to any rank's memory | stays where it is in the arena; who shares it with a thread-local stays too |
+//! | to another PE of the node | searched | searched if statics refer to any rank's memory | stays where it is in the arena; a rank that shares it with a thread-local stays too |
 //! | away from the memory it shares | searched | searched, and whether it reaches all its blocks | must not be its memory |
 //! | by its state | dropped | dropped; does it reach all its blocks? | must not be its memory |
 //!
-//! Inside the node what threads may share processes may share, too, so a rank that goes to another PE
-//! may leave behind, or go on using, what it shares with statics or other ranks; but not what a
-//! thread-local refers to (an `Rc`, a `Cell`).
+//! Inside the node processes may share what threads may share, so a rank that moves to another PE may leave behind, or
+//! continue to use, what it shares with statics or other ranks; but not what a thread-local refers to (an `Rc`, a
+//! `Cell`).
 //!
-//! Ranks come to share memory through what their PE shares: statics, thread-locals. While none of
-//! these refers to any rank's memory, nothing is shared, and the heap of a rank that stays in the
-//! node is not searched: its length does not matter to a hand-over.
+//! Ranks get to share memory through what their PE shares: statics, thread-locals. While none of these refers to any
+//! rank's memory, nothing is shared, and the heap of a rank that stays in the node is not searched: its length does not
+//! matter to a hand-over.
 //!
-//! A rank whose memory the stack of another refers to does not take it away. A block that a rank
-//! does not reach from its own stack is held by something else, or leaked: the heaps of the other
-//! ranks are searched then; what nobody refers to is leaked, and of no matter. Threads are not
-//! searched: while some run, one of them may hold such a block (a queue's, from which it has taken
-//! the last item and which it is about to free).
+//! A rank whose memory is referred to by the stack of another one does not take it away. A block that a rank does not
+//! reach from its own stack is held by something else, or leaked: then the heaps of the other ranks are searched; a
+//! block without any reference is leaked, and does not matter. Threads are not searched: while some run, one of them
+//! may hold such a block (a queue's, from which it has taken the last item and which it is about to free).
 //!
-//! Statics, and what was allocated before the PEs were forked, are alike in all PEs and do not
-//! hold a rank, but for a lock in a static that is locked: one that the rank's stack refers to, or one
-//! that the program's code does; as any rank may have run that, all ranks of the PE stay. By its state
-//! a rank does not go either, because nobody would unlock it. Not found is what is no address: a
-//! reference that a rank keeps as a difference or hidden in other bits, and one that only memory from
-//! before the fork contains.
+//! Statics, and what was allocated before the PEs were forked, are equal in all PEs and do not pin a rank. The
+//! exception is a locked lock in a static: one that the rank's stack refers to, or one that the program's code does; as
+//! any rank may have run that code, all ranks of the PE stay. Such a rank does not move by its state either, because
+//! nothing would unlock the lock. References that are not addresses are not found: one that a rank keeps as a
+//! difference or hidden in other bits, and one that only memory from before the fork contains.
 
 mod blocks;
 mod code;
@@ -55,58 +53,58 @@ use roots::Roots;
 /// Start and end of a range of memory.
 pub type Range = (usize, usize);
 
-/// Blocks of more bytes are looked into last, and perhaps not at all, when a rank leaves by its state.
+/// Blocks with more bytes are searched last, and perhaps not at all, when a rank leaves by its state.
 const LONG: usize = 64 << 10;
 
-/// How far a rank goes.
+/// How far a rank moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Journey {
     /// To another PE of its node: all memory of the arena stays readable.
     InNode,
-    /// To another node, or into a file: only its own memory goes along.
+    /// To another node, or into a file: only its own memory moves along.
     Away,
-    /// Its memory is dropped; it begins again from its state.
+    /// Its memory is dropped; it restarts from its state.
     ByState,
 }
 
-/// Why a rank must stay: a reference that would not be right any more.
+/// Why a rank must stay: a reference that would become invalid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reference {
-    /// Where it is.
+    /// Its position.
     from: Holder,
-    /// What it refers to.
+    /// Its target.
     to: Target,
 }
 
-/// Where a word is.
+/// The position of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holder {
-    /// On the rank's stack, so many bytes above its end.
+    /// On the rank's stack, this many bytes above its end.
     Stack(usize),
     /// In its heap.
     Heap(usize),
     /// In the data of its image.
     Image(usize),
-    /// In a static or thread-local variable, or in memory that such a one refers to.
+    /// In a static or thread-local variable, or in memory that one of these refers to.
     Static,
     /// In the memory of another rank of the PE.
     Rank(u32),
-    /// In the registers or on the stack of a thread, perhaps.
+    /// Possibly in the registers or on the stack of a thread.
     Thread,
-    /// In the program's code, which does not say who has run it.
+    /// In the program's code, which does not show which rank has run it.
     Code,
 }
 
-/// What a word refers to.
+/// The target of a word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Target {
     /// Memory of another rank.
     Rank(u32),
     /// Memory of a PE, outside of ranks.
     Outside(u32),
-    /// A thread-local variable, with its name, if that is known.
+    /// A thread-local variable, with its name, if known.
     ThreadLocal(&'static str),
-    /// A lock of the PE's that is locked, with its name, if that is known.
+    /// A locked lock of the PE's, with its name, if known.
     Lock(&'static str),
     /// Memory of the rank itself that a thread-local variable refers to.
     Shared,
@@ -143,47 +141,45 @@ impl fmt::Display for Reference {
     }
 }
 
-/// Who may refer to a rank's memory, beside itself and statics.
+/// What may refer to a rank's memory, besides the rank itself and statics.
 pub trait Others {
     /// The slots of the PE's other ranks.
     fn slots(&self) -> Vec<*mut SlotHeader>;
-    /// Whether the process has threads that are not the runtime's.
+    /// Whether the process has threads other than the runtime's.
     fn have_threads(&self) -> bool;
 }
 
-/// What a PE knows of references between its ranks and its statics.
+/// A PE's knowledge of references between its ranks and its statics.
 #[derive(Debug, Default)]
 pub struct Search {
     roots: Roots,
-    /// How many ranks had been resumed when the statics were searched; what was found holds until
-    /// the next is.
+    /// How many ranks had been resumed when the statics were searched; the result is valid until the next one is.
     at: Option<u32>,
-    /// The blocks of each rank of the PE that statics and thread-locals refer to, by where they
-    /// begin, and whether it is a thread-local that does.
+    /// The blocks of each rank of the PE that statics and thread-locals refer to, by their addresses, and whether a
+    /// thread-local refers to them.
     pinned_by_statics: FxHashMap<SlotId, FxHashMap<usize, bool>>,
-    /// Blocks of ranks that nobody was found to refer to: their number, and the sum of their
-    /// addresses.
+    /// Blocks of ranks without any reference found: their number, and the sum of their addresses.
     leaked: FxHashMap<SlotId, (usize, usize)>,
-    /// What the stacks of ranks of this PE refer to in each other's slots, by slot: the address, and
-    /// the rank whose stack it is. Where no rank leaves the memory it shares, this is not looked for.
+    /// References from the stacks of ranks of this PE into each other's slots, by slot: the address, and the rank that
+    /// owns the stack. Not searched if no rank leaves the memory it shares.
     between: FxHashMap<SlotId, Vec<(usize, u32)>>,
     /// Blocks of slots of this PE, found while none of its ranks has run.
     blocks: FxHashMap<SlotId, Blocks>,
 }
 
-/// Reads what the search needs to know of the program, before PEs are forked whose ranks may move.
+/// Reads the data about the program that the search needs, before PEs are forked whose ranks may move.
 pub fn prepare() {
     roots::prepare();
 }
 
 impl Search {
-    /// Searches the statics and the thread-locals of the calling thread, and the stacks of the ranks
-    /// of a PE whose ranks may leave the memory they share, unless that was done since a rank was
-    /// resumed for the `resumes`-th time and none runs now.
+    /// Searches the statics and the thread-locals of the calling thread, and the stacks of the ranks of a PE whose
+    /// ranks may leave the memory they share, unless that was done since a rank was resumed for the `resumes`-th time
+    /// and none runs now.
     ///
     /// # Safety
-    /// The calling thread is its PE's rank thread; the slots that `header_of` knows are that PE's,
-    /// and none of their ranks runs but the one that calls.
+    /// The calling thread is its PE's rank thread; the slots that `header_of` knows belong to that PE, and none of
+    /// their ranks runs except the calling one.
     pub unsafe fn scan_roots(
         &mut self,
         resumes: u32,
@@ -219,10 +215,10 @@ impl Search {
         }
     }
 
-    /// Marks what is referred to from some ranges, and what that refers to.
+    /// Marks what some ranges refer to, transitively.
     ///
     /// # Safety
-    /// As [`scan_roots`](Self::scan_roots); the ranges are readable.
+    /// As for [`scan_roots`](Self::scan_roots); the ranges are readable.
     unsafe fn mark(
         &mut self,
         arena: &Arena,
@@ -266,11 +262,11 @@ impl Search {
         self.pinned_by_statics.contains_key(&slot)
     }
 
-    /// Notes in the slot of a rank that leaves for another PE of the node whether statics of this
-    /// PE refer to its memory: then it must not leave the node from there.
+    /// Records in the slot of a rank that leaves for another PE of the node whether statics of this PE refer to its
+    /// memory: then it must not leave the node from there.
     ///
     /// # Safety
-    /// As [`obstacle`](Self::obstacle), which was called before.
+    /// As for [`obstacle`](Self::obstacle), which was called before.
     pub unsafe fn note_leaving(&self, slot: *mut SlotHeader, pe: u32) {
         // SAFETY: as the caller promises.
         if unsafe { self.is_pinned_by_statics((*slot).id()) } {
@@ -279,13 +275,13 @@ impl Search {
         }
     }
 
-    /// Why a rank must not make a journey. It is suspended, or it runs and its own stack ends at
-    /// `frame`. With `thorough` its heap is searched even if nothing seems to be shared.
+    /// Why a rank must not make a journey. It is suspended, or it runs and its own stack ends at `frame`. With
+    /// `thorough` its heap is searched even if nothing seems to be shared.
     ///
     /// # Safety
-    /// As [`scan_roots`](Self::scan_roots), which was called before; `slot` is a slot of this PE, `own_roots`
-    /// what the runtime keeps addresses of in it; `others` knows the slots of the PE's other ranks
-    /// and whether it has threads that are not the runtime's.
+    /// As for [`scan_roots`](Self::scan_roots), which was called before; `slot` is a slot of this PE, `own_roots` are
+    /// the runtime's pointers into it; `others` knows the slots of the PE's other ranks and whether it has threads
+    /// other than the runtime's.
     pub unsafe fn obstacle(
         &mut self,
         slot: *mut SlotHeader,
@@ -345,10 +341,10 @@ fn bit(pe: u32) -> u64 {
     1 << (pe % u64::BITS)
 }
 
-/// A rank has come to one of so many PEs: what the statics of that PE refer to is seen there again.
+/// A rank has arrived at one of this many PEs: the references of that PE's statics are checked there again.
 ///
 /// # Safety
-/// The slot is the PE's, and its rank suspended.
+/// The slot belongs to the PE, and its rank is suspended.
 pub unsafe fn has_come(slot: *mut SlotHeader, pe: u32, pes: usize) {
     // Of more PEs several share a bit.
     if pes <= u64::BITS as usize {
@@ -357,10 +353,10 @@ pub unsafe fn has_come(slot: *mut SlotHeader, pe: u32, pes: usize) {
     }
 }
 
-/// The live part of a suspended rank's stack, with what the switch saves.
+/// The live part of a suspended rank's stack, including what the switch saves.
 ///
 /// # Safety
-/// The rank is suspended, or it calls this, and the slot is the PE's.
+/// The rank is suspended, or it is the caller, and the slot belongs to the PE.
 unsafe fn stack_of(arena: &Arena, slot: *mut SlotHeader) -> Range {
     // SAFETY: as the caller promises.
     let (live, id) = unsafe { (Body::live_stack(slot), (*slot).id()) };
@@ -384,7 +380,7 @@ struct Seen<'a> {
     journey: Journey,
     search: &'a mut Search,
     found: Option<Reference>,
-    /// Addresses in the rank's own slot that were come upon.
+    /// Addresses in the rank's own slot that were encountered.
     reached: Vec<usize>,
 }
 
@@ -423,7 +419,7 @@ impl Seen<'_> {
         }
     }
 
-    /// Searches the heap but for what statics share of it.
+    /// Searches the heap except what statics share of it.
     ///
     /// # Safety
     /// As [`Search::obstacle`].
@@ -477,7 +473,7 @@ impl Seen<'_> {
         self.found.get_or_insert(Reference { from, to });
     }
 
-    /// What an address in the arena refers to, if that is in the way.
+    /// The target of an address in the arena, if it is an obstacle.
     fn target(&mut self, arena: &Arena, address: usize) -> Option<Target> {
         if let Some(pe) = arena.layout.outside_at(address) {
             let is_foreign = self.journey == Journey::Away && is_resident(address);
@@ -500,9 +496,9 @@ impl Seen<'_> {
         self.is_live_in(arena, slot, address).then_some(Target::Rank(slot.0))
     }
 
-    /// Whether an address is that of live memory of another rank that this one must not share. A
-    /// stack is nobody else's: no reference into it outlives the call that it was given to, but
-    /// messages are copied to and from it, and leave its addresses behind.
+    /// Whether an address is that of live memory of another rank that this one must not share. Stacks do not count: no
+    /// reference into a stack outlives the call that it was given to, but messages are copied to and from it, and leave
+    /// its addresses behind.
     fn is_live_in(&mut self, arena: &Arena, slot: SlotId, address: usize) -> bool {
         let header = arena.header(slot);
         // SAFETY: headers stay mapped, and are valid even when zeroed; the owner is an atomic.
@@ -522,8 +518,7 @@ impl Seen<'_> {
         !in_node && address >= near && is_resident(address)
     }
 
-    /// Goes from the rank's stack from block to block. What that does not reach somebody else may
-    /// hold.
+    /// Follows references from the rank's stack from block to block. Unreached blocks may be held by something else.
     ///
     /// # Safety
     /// As [`Search::obstacle`].
@@ -603,10 +598,10 @@ impl Seen<'_> {
     }
 }
 
-/// The rank of a slot, if its stack or heap refers to one of some blocks, which are in order.
+/// The rank of a slot, if its stack or heap refers to one of some blocks, which are sorted.
 ///
 /// # Safety
-/// The rank is suspended, and the slot is the PE's.
+/// The rank is suspended, and the slot belongs to the PE.
 unsafe fn holds_one_of(arena: &Arena, slot: *mut SlotHeader, lost: &[Range]) -> Option<u32> {
     let mut found = false;
     // SAFETY: as the caller promises.

@@ -1,4 +1,4 @@
-//! The functions of libc's by which programs say what is done about signals, and raise them.
+//! The libc functions by which programs set the handling of signals, and raise them.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,7 +10,7 @@ use super::{
 use crate::interpose::Real;
 use crate::{forked, image_thread, report};
 
-/// Calls libc's own function of a name and type.
+/// Calls libc's own function with this name and type.
 macro_rules! libcs {
     ($name:literal, fn($($ty:ty),* $(,)?) -> $ret:ty, $($arg:expr),*) => {{
         static REAL: Real = Real::new($name);
@@ -20,7 +20,7 @@ macro_rules! libcs {
     }};
 }
 
-/// A child that a rank has forked tells its kernel, too.
+/// A child that a rank has forked informs its kernel, too.
 fn tell_childs_kernel(caller: Caller, signals: impl Iterator<Item = c_int>) {
     if forked::is_child() {
         signals.for_each(|signal| kernel::follow(caller, signal));
@@ -66,8 +66,8 @@ unsafe extern "C-unwind" fn sigaction(
 }
 
 impl Caller {
-    /// Does this about a signal from now on; gives what was done before. What came before is handled as it was to be
-    /// then: it may wait still, as it has come while the rank was in the runtime.
+    /// Sets the handling of a signal; returns the previous one. Signals that arrived before are handled in the previous
+    /// way: they may still be pending, if they arrived while the rank was in the runtime.
     fn set_action(self, signal: c_int, action: Action) -> Action {
         self.deliver(std::ptr::null_mut());
         let before = self.signals.action(signal);
@@ -87,7 +87,8 @@ impl Caller {
         before
     }
 
-    /// Blocks these from now on. Runs the handlers of what came before, and of what waits and is not among them.
+    /// Blocks these from now on. Runs the handlers of signals that arrived before, and of pending ones that are not
+    /// among them.
     fn set_blocked(self, blocked: u64) {
         self.deliver(std::ptr::null_mut());
         let before = self.thread.blocked.swap(blocked, Ordering::SeqCst);
@@ -119,7 +120,7 @@ unsafe extern "C-unwind" fn sysv_signal(signal: c_int, handler: usize) -> usize 
     unsafe { set_handler(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER) }
 }
 
-/// What `sigset` sets a signal to that is to be blocked, and says of one that was.
+/// The value by which `sigset` blocks a signal, and reports one that was blocked.
 const SIG_HOLD: usize = 2;
 
 unsafe extern "C-unwind" fn sigset(signal: c_int, handler: usize) -> usize {
@@ -171,7 +172,7 @@ unsafe extern "C-unwind" fn siginterrupt(signal: c_int, interrupts: c_int) -> c_
     0
 }
 
-/// Masks of BSD's, which have 32 signals.
+/// BSD's masks, which have 32 signals.
 unsafe extern "C-unwind" fn sigblock(mask: c_int) -> c_int {
     set_mask(|before| before | u64::from(mask as u32))
 }
@@ -252,7 +253,7 @@ unsafe extern "C" fn sigpending(set: *mut libc::sigset_t) -> c_int {
     0
 }
 
-/// Sends a signal to the calling rank, or a thread of it, and runs the handlers that are then the caller's.
+/// Sends a signal to the calling rank, or a thread of it, and runs the handlers that are then pending for the caller.
 fn send(caller: Caller, whom: For<'_>, info: Info) -> Result<(), c_int> {
     if caller.signals.post(caller.slot, whom, info) == Some(false) {
         return Err(libc::EAGAIN);
@@ -261,12 +262,12 @@ fn send(caller: Caller, whom: For<'_>, info: Info) -> Result<(), c_int> {
     Ok(())
 }
 
-/// Ends the process as a signal does which cannot be handled, or stops it.
+/// Ends the process as a signal without a possible handler does, or stops it.
 fn is_beyond(signal: c_int) -> bool {
     signal == libc::SIGKILL || signal == libc::SIGSTOP
 }
 
-/// A fault that is raised without a handler has to end the job as one that happens: with a backtrace.
+/// A fault that is raised without a handler must end the job like a real one: with a backtrace.
 fn is_plain_fault(caller: Option<Caller>, signal: c_int) -> bool {
     let is_fault =
         [libc::SIGABRT, libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL].contains(&signal);
@@ -277,7 +278,7 @@ fn is_plain_fault(caller: Option<Caller>, signal: c_int) -> bool {
         })
 }
 
-/// Raises a signal in the calling thread. None: it is not one of a rank's, or the system has to.
+/// Raises a signal in the calling thread. `None`: it is not one of a rank's, or the system must raise it.
 fn raise_here(signal: c_int, code: c_int, value: usize) -> Option<Result<(), c_int>> {
     slot_of_caller()?;
     if is_beyond(signal) || is_plain_fault(existing(), signal) {
@@ -293,7 +294,7 @@ fn raise_here(signal: c_int, code: c_int, value: usize) -> Option<Result<(), c_i
     Some(send(caller, For::Thread(caller.thread), Info::sent(signal, code, value)))
 }
 
-/// Signals the calling rank as a process does itself. None: as [`raise_here`].
+/// Signals the calling rank, as a process signals itself. `None`: as for [`raise_here`].
 fn signal_rank(signal: c_int, code: c_int, value: usize) -> Option<Result<(), c_int>> {
     slot_of_caller()?;
     if is_beyond(signal) || is_plain_fault(existing(), signal) {
@@ -311,7 +312,7 @@ fn signal_rank(signal: c_int, code: c_int, value: usize) -> Option<Result<(), c_
     Some(send(caller, For::Rank, Info::sent(signal, code, value)))
 }
 
-/// Signals a thread of the calling rank, found by what `is_it` says. None: there is no such thread.
+/// Signals a thread of the calling rank, found by `is_it`. `None`: the thread does not exist.
 fn signal_thread(
     caller: Caller,
     info: Info,
@@ -331,7 +332,7 @@ fn signal_thread(
     Some(Ok(()))
 }
 
-/// What functions return that say errors by `errno`.
+/// The return value of functions that report errors in `errno`.
 fn status_of(result: Result<(), c_int>) -> c_int {
     result.map_or_else(fail, |()| 0)
 }
@@ -343,13 +344,13 @@ unsafe extern "C-unwind" fn raise(signal: c_int) -> c_int {
     }
 }
 
-/// Whether a number of a process is that of the rank.
+/// Whether a process number is that of the rank.
 fn is_own(process: libc::pid_t) -> bool {
     // SAFETY: a plain call.
     slot_of_caller().is_some() && process == unsafe { libc::getpid() }
 }
 
-/// A child that a rank has forked signals its parent: that is the rank, of whose PE it knows the number only.
+/// A child that a rank has forked signals its parent: that is the rank, but the child knows only its PE's number.
 fn signal_parent(process: libc::pid_t, signal: c_int) -> Option<c_int> {
     // SAFETY: plain calls.
     let is_parent = forked::is_child() && process == unsafe { libc::getppid() };
@@ -389,7 +390,7 @@ unsafe extern "C-unwind" fn sigqueue(
     libcs!(c"sigqueue", fn(libc::pid_t, c_int, libc::sigval) -> c_int, process, signal, value)
 }
 
-/// Signals a thread of the rank's by libc's identity. None: that of none.
+/// Signals a thread of the rank by libc's identity. `None`: no thread of the rank has it.
 fn signal_identity(
     thread: libc::pthread_t,
     signal: c_int,
@@ -441,7 +442,7 @@ unsafe extern "C-unwind" fn pthread_sigqueue(
     }
 }
 
-/// Signals a thread by the kernel's number. None: the process is another one.
+/// Signals a thread by the kernel's number. `None`: it is in another process.
 pub(crate) fn signal_number(process: libc::pid_t, number: c_int, signal: c_int) -> Option<c_int> {
     if !is_own(process) {
         return None;
@@ -478,7 +479,7 @@ unsafe extern "C-unwind" fn tgkill(
     }
 }
 
-/// The calls of the system that signal, by number. None: it is none of these, or not the rank's own affair.
+/// The system calls that send signals, by number. `None`: it is none of these, or does not concern only the rank.
 pub(crate) fn by_number(number: c_long, [a, b, c]: [usize; 3]) -> Option<c_long> {
     slot_of_caller()?;
     let status = match number {
@@ -507,7 +508,7 @@ unsafe extern "C-unwind" fn abort() -> ! {
     unsafe { libc::abort() }
 }
 
-/// Linux's `signalfd`: the kernel has none of the signals of a rank.
+/// Linux's `signalfd`: the kernel does not have the signals of a rank.
 unsafe extern "C" fn signalfd(
     descriptor: c_int,
     mask: *const libc::sigset_t,
@@ -532,7 +533,7 @@ unsafe extern "C" fn signalfd(
     fail(libc::ENOSYS)
 }
 
-/// What is here in the place of libc's functions of these names.
+/// The replacement for libc's function of this name.
 pub(crate) fn provided(name: &str) -> Option<*const ()> {
     Some(match name {
         "sigaction" | "__sigaction" => sigaction as *const (),

@@ -1,5 +1,5 @@
-//! `SIGCHLD`: children of a PE are those of its ranks, each of one. The kernel tells the PE that some have changed,
-//! and not which; so it asks of all that ranks have, whose ends it has not told yet.
+//! `SIGCHLD`: the children of a PE are those of its ranks, one rank each. The kernel tells the PE that some have
+//! changed, but not which; so the PE queries all children of ranks whose end it has not reported yet.
 
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -7,20 +7,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use super::{For, Info, Signals, kernel, of_slot};
 use crate::{Arena, SlotHeader, SlotId, accounts, forked};
 
-/// Some have changed, and nobody has looked which.
+/// Some have changed, and have not been queried.
 static HAVE_CHANGED: AtomicBool = AtomicBool::new(false);
 
-/// Whether somebody has to look.
+/// Whether a query is needed.
 pub(super) fn have_changed() -> bool {
     HAVE_CHANGED.load(Ordering::SeqCst)
 }
 
-/// The kernel's signal has come.
+/// The kernel's signal has arrived.
 pub(super) fn came() {
     HAVE_CHANGED.store(true, Ordering::SeqCst);
 }
 
-/// Looks which children of ranks have ended, stopped, or go on, and tells these. In a handler on the PE's thread.
+/// Queries which children of ranks have ended, stopped, or continued, and tells the ranks. In a handler on the PE's
+/// thread.
 pub(super) fn look() {
     if !HAVE_CHANGED.swap(false, Ordering::SeqCst) || forked::is_child() {
         return;
@@ -59,7 +60,7 @@ fn is_end(code: c_int) -> bool {
     matches!(code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED)
 }
 
-/// A child has changed: tells the rank of a slot. False: later.
+/// A child has changed: tells the rank of a slot. Returns false if that must be done later.
 fn tell(slot: u32, child: Info) -> bool {
     let Some(arena) = Arena::current() else { return true };
     // SAFETY: headers stay mapped.
@@ -86,13 +87,14 @@ fn wake(slot: &SlotHeader) {
     kernel::nudge_rank(slot);
 }
 
-/// Whether the system is to wait for a rank's children.
+/// Whether the system should reap a rank's children.
 fn reaps(signals: &Signals) -> bool {
     let action = signals.action(libc::SIGCHLD);
     action.handler == libc::SIG_IGN || action.flags & libc::SA_NOCLDWAIT != 0
 }
 
-/// A child is known from now on, which may have ended before. Where ranks have no signals of their own nobody looks.
+/// A child is registered from now on, and may have ended before. If ranks have no signals of their own, there is
+/// nothing to query.
 pub(crate) fn look_soon() {
     if !kernel::has_begun() {
         return;

@@ -1,7 +1,7 @@
-//! Jumps that restore a mask (`sigsetjmp`, `siglongjmp`): that of the rank, which is not the kernel's.
+//! Jumps that restore a mask (`sigsetjmp`, `siglongjmp`): the rank's mask, which is not the kernel's.
 //!
-//! Libc keeps the kernel's mask in the buffer, and says there whether it has. Of the mask it uses the first words
-//! only; the rank's is put behind them, with a word that says so.
+//! Libc keeps the kernel's mask in the buffer, with a flag that says whether it is valid. It uses only the first words
+//! of the mask; the rank's is stored after them, with a word that marks it.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
@@ -9,26 +9,26 @@ use std::sync::atomic::Ordering;
 use super::{Caller, caller, existing};
 use crate::interpose::Real;
 
-/// A buffer, as glibc has it on this processor.
+/// A buffer, as laid out by glibc on this processor.
 #[repr(C)]
 struct Buffer {
     registers: [u64; 8],
     is_mask_saved: c_int,
-    /// What libc uses, or may use.
+    /// The part that libc uses, or may use.
     mask: [u64; 14],
-    /// Says that there is a mask of the rank's, and for this buffer.
+    /// Marks that the buffer contains a mask of the rank, for this buffer.
     mark: u64,
     ranks_mask: u64,
 }
 
-/// What no program has there.
+/// A value that no program has there.
 const MARK: u64 = 0x7672_7420_6d61_736b;
 
 fn mark_of(buffer: *const Buffer) -> u64 {
     MARK ^ buffer as u64
 }
 
-/// The rank's mask goes into a buffer, if it is to. Gives libc's function.
+/// Stores the rank's mask in a buffer, if requested. Returns libc's function.
 #[cfg(target_arch = "x86_64")]
 unsafe extern "C" fn save(buffer: *mut Buffer, saves_mask: c_int) -> *mut c_void {
     static REAL: Real = Real::new(c"__sigsetjmp");
@@ -43,7 +43,7 @@ unsafe extern "C" fn save(buffer: *mut Buffer, saves_mask: c_int) -> *mut c_void
     REAL.get()
 }
 
-/// `sigsetjmp`. It returns twice, so libc's has to be called by a jump, in the program's own frame.
+/// `sigsetjmp`. It returns twice, so libc's must be called by a jump, in the program's own frame.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn sigsetjmp(buffer: *mut Buffer, saves_mask: c_int) -> c_int {
@@ -75,7 +75,7 @@ unsafe extern "C" fn setjmp(buffer: *mut Buffer) -> c_int {
     std::arch::naked_asm!("mov esi, 1", "jmp {sigsetjmp}", sigsetjmp = sym sigsetjmp)
 }
 
-/// The mask that a buffer has becomes the rank's, and what waited for that is delivered.
+/// Restores the rank's mask from a buffer, and delivers signals that become unblocked.
 unsafe fn restore(buffer: *const Buffer) {
     // SAFETY: the program gives a buffer.
     let (is_saved, mark, mask) =
@@ -103,7 +103,7 @@ unsafe extern "C-unwind" fn longjmp(buffer: *mut Buffer, value: c_int) -> ! {
     }
 }
 
-/// What programs that were compiled with checks jump with.
+/// The function used by programs that were compiled with checks.
 unsafe extern "C-unwind" fn longjmp_checked(buffer: *mut Buffer, value: c_int) -> ! {
     static REAL: Real = Real::new(c"__longjmp_chk");
     type Function = unsafe extern "C-unwind" fn(*mut Buffer, c_int) -> !;
@@ -114,7 +114,7 @@ unsafe extern "C-unwind" fn longjmp_checked(buffer: *mut Buffer, value: c_int) -
     }
 }
 
-/// What is here in the place of libc's functions of these names.
+/// The replacement for libc's function of this name.
 pub(crate) fn provided(name: &str) -> Option<*const ()> {
     Some(match name {
         #[cfg(target_arch = "x86_64")]

@@ -1,15 +1,15 @@
-//! What the kernel tells a PE of signals of its ranks, by one real-time signal, the *nudge*, and by those that
-//! only it can raise: of children, of broken pipes, of faults.
+//! How the kernel notifies a PE of signals of its ranks: by one real-time signal, the *nudge*, and by those that only
+//! the kernel can raise: for children, broken pipes, faults.
 //!
-//! A nudge bears nothing itself, or which timer of a rank's has run off, or what a child of a rank's has sent. It
-//! interrupts the thread that is to look. There the handler runs the rank's own handlers, if it has interrupted
-//! code of the rank's; if it has interrupted the runtime, which must not be left by a jump nor be entered a
-//! second time, the rank is woken, and a timer of the PE's nudges it again a moment later.
+//! A nudge carries nothing, or which timer of a rank has expired, or what a child of a rank has sent. It interrupts the
+//! thread that must check. There the handler runs the rank's own handlers, if it has interrupted code of the rank; if
+//! it has interrupted the runtime, which must not be left by a jump nor be re-entered, the rank is woken, and a timer
+//! of the PE nudges it again a moment later.
 //!
-//! **Calls that a signal ends.** The kernel goes on with an interrupted call of the system after a handler with
-//! `SA_RESTART`, as the nudge's is, because it may have been another rank's signal. Where a handler of the rank's
-//! own ran that has not asked for it, the call ends with `EINTR`: by changing the registers to which the nudge's
-//! handler returns, which lead to the instruction that makes the call, with its number.
+//! **Interrupted calls.** The kernel continues an interrupted system call after a handler with `SA_RESTART`, as the
+//! nudge's is, because it may have been another rank's signal. If one of the rank's own handlers ran that has not
+//! requested this, the call ends with `EINTR`: by changing the registers to which the nudge's handler returns, and
+//! which point to the instruction that makes the call, with its number.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::ops::Range;
@@ -24,37 +24,37 @@ use crate::interpose::Real;
 use crate::rank::RUNTIME;
 use crate::{Arena, SlotHeader, SlotId, forked, image, image_thread};
 
-/// The number of the nudge. The last one is the watchdog's.
+/// The number of the nudge. The last number is the watchdog's.
 pub(crate) fn number() -> c_int {
     libc::SIGRTMAX() - 1
 }
 
-/// How long until a rank that is in the runtime is nudged again, in nanoseconds; and when that was so for so many
-/// times.
+/// How long until a rank that is in the runtime is nudged again, in nanoseconds; and the interval after this many
+/// repetitions.
 const AGAIN: c_long = 40_000;
 const AT_LAST: c_long = 1_000_000;
 const SOON: u32 = 200;
-/// How often ranks were nudged again since the last time that one ran its handlers.
+/// How often ranks were nudged again since a rank last ran its handlers.
 static TIMES: AtomicU32 = AtomicU32::new(0);
 
 /// The PE's thread.
 static THREAD: AtomicI32 = AtomicI32::new(0);
-/// The timer that nudges again, and the slots of the ranks for whom it does.
+/// The timer that nudges again, and the slots of the ranks concerned.
 static RETRY: AtomicPtr<c_void> = AtomicPtr::new(std::ptr::null_mut());
 static HAS_RETRY: AtomicBool = AtomicBool::new(false);
 static RETRY_FOR: [AtomicUsize; 64] = [const { AtomicUsize::new(0) }; 64];
-/// The slot of the rank as which a child goes on that it has forked.
+/// The slot of the rank as which a forked child continues.
 static CHILD: AtomicPtr<SlotHeader> = AtomicPtr::new(std::ptr::null_mut());
 /// Code that is not a rank's, and the stack of the PE's loop.
 static RUNTIME_CODE: OnceLock<Vec<Range<usize>>> = OnceLock::new();
 static LOOPS_STACK: OnceLock<Range<usize>> = OnceLock::new();
 
-/// What a nudge bears: nothing, or of which rank's slot what. The numbers of slots are less than 2^32.
+/// What a nudge carries: nothing, or something for the rank of a slot. Numbers of slots are less than 2^32.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bears {
-    /// A timer of a rank's, by its place in the table.
+    /// A timer of a rank, by its index in the table.
     Timer(u32, u32),
-    /// A signal that a child of a rank's has sent it.
+    /// A signal that a child of a rank has sent to it.
     Signal(u32, u32),
     /// Nothing.
     Nothing,
@@ -90,7 +90,7 @@ impl Bears {
     }
 }
 
-/// A call of the system, past what stands in front of libc's.
+/// A system call, bypassing what is interposed in front of libc's.
 pub(super) fn system_call(number: c_long, [a, b, c, d]: [usize; 4]) -> c_long {
     static REAL: Real = Real::new(c"syscall");
     type Function = unsafe extern "C-unwind" fn(c_long, ...) -> c_long;
@@ -117,7 +117,7 @@ pub(super) fn thread() -> c_int {
     THREAD.load(Ordering::Relaxed)
 }
 
-/// Has a rank look for its signals that does not look itself just now.
+/// Makes a rank check for its signals if it does not check itself just now.
 pub(super) fn nudge_rank(slot: &SlotHeader) {
     wake();
     if hooks::pe_of_thread() != 0 {
@@ -127,14 +127,14 @@ pub(super) fn nudge_rank(slot: &SlotHeader) {
     nudge(thread() as u32);
 }
 
-/// Has the PE resume ranks that have signals.
+/// Makes the PE resume ranks that have signals.
 fn wake() {
     if let Some(runtime) = RUNTIME.get().filter(|_| !forked::is_child()) {
         (runtime.signalled)();
     }
 }
 
-/// The next nudge concerns the rank of a slot, too.
+/// The next nudge also concerns the rank of a slot.
 fn remember(slot: &SlotHeader) {
     let own = std::ptr::from_ref(slot) as usize;
     let is_there = |place: &&AtomicUsize| {
@@ -145,7 +145,7 @@ fn remember(slot: &SlotHeader) {
     let _: Option<&AtomicUsize> = RETRY_FOR.iter().find(is_there);
 }
 
-/// The rank of a slot is nudged again in a moment, if it has not looked by then.
+/// The rank of a slot is nudged again in a moment, if it has not checked by then.
 fn nudge_again(slot: &SlotHeader) {
     remember(slot);
     if HAS_RETRY.load(Ordering::Acquire) {
@@ -163,7 +163,7 @@ fn nudge_again(slot: &SlotHeader) {
     }
 }
 
-/// Makes a timer of the system that nudges the PE's thread, and says what for. None: the system has none left.
+/// Makes a system timer that nudges the PE's thread, with this purpose. `None`: the system has no more timers.
 pub(crate) fn timer(clock: libc::clockid_t, bears: Bears) -> Option<libc::timer_t> {
     // SAFETY: zeros are a valid description, which is filled in.
     unsafe {
@@ -180,14 +180,14 @@ pub(crate) fn timer(clock: libc::clockid_t, bears: Bears) -> Option<libc::timer_
     }
 }
 
-/// Whether [`begin`] was called: this process answers nudges.
+/// Whether [`begin`] was called: this process responds to nudges.
 static HAS_BEGUN: AtomicBool = AtomicBool::new(false);
 
 pub(super) fn has_begun() -> bool {
     HAS_BEGUN.load(Ordering::Relaxed)
 }
 
-/// This process is to run images, and this is the thread that does.
+/// This process is to run images, on the calling thread.
 pub fn begin() {
     prepare();
     HAS_BEGUN.store(true, Ordering::Relaxed);
@@ -216,7 +216,7 @@ fn make_retry() {
     }
 }
 
-/// This process is a child that a rank has forked: it has no loop, and what others send it is its own.
+/// This process is a child that a rank has forked: it has no loop, and signals from others are its own.
 pub(crate) fn begin_child(slot: &'static SlotHeader) {
     // Timers are not inherited.
     HAS_RETRY.store(false, Ordering::Relaxed);
@@ -232,7 +232,7 @@ pub(crate) fn begin_child(slot: &'static SlotHeader) {
     }
 }
 
-/// Has the kernel of a child that a rank has forked do about a signal what the child's own tables say.
+/// In a child that a rank has forked: makes the kernel handle a signal as the child's own tables say.
 pub(super) fn follow(caller: Caller, signal: c_int) {
     if !super::is_handled(signal) || signal == number() {
         return;
@@ -258,7 +258,7 @@ pub(super) fn follow(caller: Caller, signal: c_int) {
     }
 }
 
-/// Finds out what is not a rank's code, and where the loop's stack is.
+/// Determines which code is not a rank's, and where the loop's stack is.
 fn prepare() {
     extern "C" fn visit(info: *mut libc::dl_phdr_info, _: usize, found: *mut c_void) -> c_int {
         // SAFETY: the loader passes valid program headers; `found` is the list below.
@@ -284,7 +284,7 @@ fn prepare() {
         let stack = maps.lines().find(|line| line.ends_with("[stack]"));
         let range = stack.and_then(|line| line.split_whitespace().next()?.split_once('-'));
         let end = range.and_then(|(_, end)| usize::from_str_radix(end, 16).ok());
-        /// It may grow so far.
+        /// The most that it may grow to.
         const MOST: usize = 64 << 20;
         let end = end.unwrap_or(0);
         let _: &Range<usize> = LOOPS_STACK.get_or_init(|| end.saturating_sub(MOST)..end);
@@ -295,10 +295,10 @@ fn prepare() {
     super::errno();
 }
 
-/// Whether the registers of a handler are those of code of the rank's that the thread runs.
+/// Whether the registers of a handler are those of the rank's code that the thread runs.
 ///
 /// # Safety
-/// The kernel gave them.
+/// They were supplied by the kernel.
 unsafe fn is_in_rank(slot: &SlotHeader, context: *mut c_void) -> bool {
     // SAFETY: as the caller promises.
     let (pc, sp) = unsafe { registers(context) };
@@ -310,7 +310,7 @@ unsafe fn is_in_rank(slot: &SlotHeader, context: *mut c_void) -> bool {
 /// Program counter and stack pointer.
 ///
 /// # Safety
-/// The kernel gave the registers.
+/// The registers were supplied by the kernel.
 unsafe fn registers(context: *mut c_void) -> (usize, usize) {
     // SAFETY: as the caller promises.
     unsafe {
@@ -325,7 +325,7 @@ unsafe fn registers(context: *mut c_void) -> (usize, usize) {
     }
 }
 
-/// A nudge has come.
+/// A nudge has arrived.
 unsafe extern "C-unwind" fn on_nudge(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
     // SAFETY: the kernel gives both.
     let (code, word) = unsafe { ((*info).si_code, (*info).si_value().sival_ptr as usize) };
@@ -345,10 +345,10 @@ unsafe extern "C-unwind" fn on_nudge(_: c_int, info: *mut libc::siginfo_t, conte
     unsafe { look(bears.slot(), context) };
 }
 
-/// Looks what there is for whom this thread runs, and for the rank of a slot.
+/// Checks what is pending for the rank or thread that runs here, and for the rank of a slot.
 ///
 /// # Safety
-/// In a handler, with what the kernel gave.
+/// In a handler, with the kernel's arguments.
 unsafe fn look(concerned: Option<&'static SlotHeader>, context: *mut c_void) {
     // SAFETY: errno of this thread.
     let error = unsafe { *libc::__errno_location() };
@@ -416,17 +416,16 @@ fn this_thread() -> c_int {
     unsafe { libc::gettid() }
 }
 
-/// Whether something waits for a rank, which has not looked yet.
+/// Whether something is pending for a rank that has not checked yet.
 fn has_some(slot: &SlotHeader) -> bool {
     slot.has_signal.load(Ordering::SeqCst)
         || of_slot(slot).is_some_and(|signals| signals.is_deliverable(&signals.main))
 }
 
-/// Runs handlers in that of the kernel's signal, and ends the call that it has interrupted, if one of them has it
-/// ended.
+/// Runs handlers inside that of the kernel's signal, and ends the interrupted call, if one of them requires it.
 ///
 /// # Safety
-/// In a handler, with what the kernel gave; what it has interrupted is the caller's code.
+/// In a handler, with the kernel's arguments; it has interrupted the caller's code.
 unsafe fn deliver_in_handler(caller: Caller, context: *mut c_void) {
     TIMES.store(0, Ordering::Relaxed);
     let before = caller.thread.interrupting.load(Ordering::Relaxed);
@@ -437,13 +436,13 @@ unsafe fn deliver_in_handler(caller: Caller, context: *mut c_void) {
     }
 }
 
-/// Ends the call of the system that the kernel would go on with after the handler.
+/// Ends the system call that the kernel would continue after the handler.
 ///
 /// # Safety
-/// In a handler, with what the kernel gave.
+/// In a handler, with the kernel's arguments.
 #[cfg(target_arch = "x86_64")]
 unsafe fn end_call(context: *mut c_void) {
-    /// What a call is made with.
+    /// The instruction that makes a call.
     const SYSCALL: [u8; 2] = [0x0f, 0x05];
     // SAFETY: the registers of this thread, which goes on there, so the instruction can be read.
     unsafe {
@@ -458,14 +457,14 @@ unsafe fn end_call(context: *mut c_void) {
     }
 }
 
-/// There are no images on this processor.
+/// This processor does not support images.
 ///
 /// # Safety
 /// None is needed.
 #[cfg(not(target_arch = "x86_64"))]
 unsafe fn end_call(_: *mut c_void) {}
 
-/// Whether a call of the system may wait, so that a signal ends it.
+/// Whether a system call may wait, so that a signal interrupts it.
 #[cfg(target_arch = "x86_64")]
 fn may_be_ended(number: c_long, descriptor: c_int) -> bool {
     match number {
@@ -509,7 +508,7 @@ unsafe extern "C-unwind" fn on_child(_: c_int, _: *mut libc::siginfo_t, context:
     unsafe { look(None, context) };
 }
 
-/// A rank has written to a pipe that nobody reads: it has done so itself, just now.
+/// A rank has written to a pipe without a reader: it has just done so itself.
 unsafe extern "C-unwind" fn on_pipe(signal: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     if heap_in_use().is_null() && image_thread::base().is_none() {
         return;
@@ -521,7 +520,7 @@ unsafe extern "C-unwind" fn on_pipe(signal: c_int, _: *mut libc::siginfo_t, cont
     }
 }
 
-/// A signal has come for a child that a rank has forked.
+/// A signal has arrived for a child that a rank has forked.
 unsafe extern "C-unwind" fn on_any(
     signal: c_int,
     info: *mut libc::siginfo_t,
@@ -555,11 +554,11 @@ unsafe extern "C-unwind" fn on_fault(
     unsafe { handle_fault(signal, info, context) };
 }
 
-/// A fault of the running rank, or of a thread of it, has come to the runtime's handler: calls the rank's, if it
-/// has one. Returns whether it had; then the access is tried again.
+/// A fault of the running rank, or of a thread of it, has reached the runtime's handler: calls the rank's, if it has
+/// one. Returns whether it had; then the access is repeated.
 ///
 /// # Safety
-/// In the handler of the signal, with what the kernel gave.
+/// In the handler of the signal, with the kernel's arguments.
 pub unsafe fn handle_fault(
     signal: c_int,
     info: *mut libc::siginfo_t,

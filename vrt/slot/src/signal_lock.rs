@@ -1,4 +1,4 @@
-//! The lock of a rank's signals, which a signal handler may meet on the thread that has it.
+//! The lock of a rank's signals. A signal handler may run on the thread that holds it.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -8,7 +8,7 @@ use vrt_load::thread_pointer;
 #[derive(Debug)]
 pub(super) struct Lock {
     holder: AtomicUsize,
-    /// A handler has come in between, and has to come again.
+    /// A handler has run in between, and must be repeated.
     is_missed: AtomicBool,
 }
 
@@ -17,8 +17,8 @@ impl Lock {
         Lock { holder: AtomicUsize::new(0), is_missed: AtomicBool::new(false) }
     }
 
-    /// Runs `f`, which only reads and writes memory, with the lock. None if the caller is a handler that has
-    /// interrupted the holder: the kernel's signal comes again then, when the holder is done.
+    /// Runs `f`, which only reads and writes memory, with the lock. `None` if the caller is a handler that has
+    /// interrupted the holder: then the kernel's signal is repeated when the holder is done.
     pub(super) fn with<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
         let own = thread_pointer::get();
         while let Err(holder) =

@@ -1,16 +1,16 @@
-//! Signals that wait: what each bears, in the order in which they came.
+//! Pending signals: what each carries, in order of arrival.
 
 use std::ffi::c_int;
 
 use super::bit;
 
-/// What a signal bears: the part of `siginfo_t` that a sender gives.
+/// What a signal carries: the part of `siginfo_t` that a sender provides.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Info {
     pub(crate) signal: c_int,
-    /// Why it came (`SI_USER`, `SI_QUEUE`, `SI_TIMER`, `CLD_EXITED`, ..).
+    /// Its cause (`SI_USER`, `SI_QUEUE`, `SI_TIMER`, `CLD_EXITED`, ..).
     pub(crate) code: c_int,
-    /// The sender and its user, or the child's; of a timer its number and how often it came too late.
+    /// The sender and its user, or the child's; for a timer, its number and its overrun count.
     pub(crate) pid: libc::pid_t,
     pub(crate) uid: libc::uid_t,
     /// How the child ended.
@@ -27,9 +27,9 @@ impl Info {
         Info { signal, code, pid, uid, value, status: 0 }
     }
 
-    /// As programs get it.
+    /// In the form for programs.
     pub(crate) fn write_to(&self, info: &mut libc::siginfo_t) {
-        /// The fields behind the first three numbers, of a signal that was sent and of a child's.
+        /// The fields after the first three numbers, for a signal that was sent and for a child's.
         #[repr(C)]
         struct Sent {
             head: [c_int; 4],
@@ -51,7 +51,7 @@ impl Info {
     }
 }
 
-/// Signals that wait for one thread or for all of a rank.
+/// Signals pending for one thread or for all threads of a rank.
 #[derive(Debug)]
 pub(super) struct Pending {
     set: u64,
@@ -60,7 +60,7 @@ pub(super) struct Pending {
 }
 
 impl Pending {
-    /// So many are remembered with what they bear.
+    /// The most that are stored with their data.
     const MOST: usize = 64;
 
     pub(super) const fn new() -> Pending {
@@ -72,8 +72,8 @@ impl Pending {
         self.set
     }
 
-    /// One more; false if there is no room for one that has to be counted. Of those that are not real-time
-    /// signals the first one stands for all.
+    /// Adds one; returns false if there is no room for one that must be counted. For signals that are not real-time,
+    /// the first one represents all.
     pub(super) fn add(&mut self, info: Info) -> bool {
         let is_counted = info.signal >= super::FIRST_REAL_TIME;
         if !is_counted && self.set & bit(info.signal) != 0 {
@@ -112,7 +112,7 @@ impl Pending {
         Some(info)
     }
 
-    /// Forgets those of a timer, by its number.
+    /// Removes those of a timer, by its number.
     pub(super) fn forget_timer(&mut self, signal: c_int, number: c_int) {
         let is_its = |info: &Info| {
             info.signal == signal && info.code == libc::SI_TIMER && info.pid == number
@@ -131,7 +131,7 @@ impl Pending {
         }
     }
 
-    /// Forgets all of one kind.
+    /// Removes all of one kind.
     pub(super) fn forget(&mut self, signal: c_int) {
         while self.take(bit(signal)).is_some() {}
     }

@@ -1,8 +1,8 @@
-//! Waiting with signals, for those who suspend ranks or wait with their threads: what a signal ends, and what
-//! takes signals out.
+//! Waiting with signals, for code that suspends ranks or waits with their threads: waits that a signal ends, and waits
+//! that consume signals.
 //!
-//! A wait that a signal may end looks like this: [`counts`]; wait until [`is_deliverable`]; [`deliver`]; was a
-//! handler called since? A rank that is suspended says by [`Look`] that it looks itself.
+//! A wait that a signal may end looks like this: [`counts`]; wait until [`is_deliverable`]; [`deliver`]; was a handler
+//! called since? A suspended rank declares by [`Look`] that it checks for signals itself.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -15,13 +15,13 @@ use crate::interpose::Real;
 /// How many handlers have run on the calling thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// All.
+    /// All handlers.
     pub handled: u32,
-    /// Those after which calls that could go on end all the same (no `SA_RESTART`).
+    /// Those after which calls that could continue end nevertheless (no `SA_RESTART`).
     pub interrupting: u32,
 }
 
-/// The handlers that have run on the calling thread so far; none where programs' signals are the process's.
+/// The handlers that have run on the calling thread so far; `None` if programs' signals are the process's.
 pub fn counts() -> Option<Counts> {
     let caller = existing()?;
     Some(Counts {
@@ -35,7 +35,7 @@ pub fn are_own() -> bool {
     super::slot_of_caller().is_some()
 }
 
-/// Whether something waits for the calling thread that it has not blocked.
+/// Whether a signal is pending for the calling thread that it has not blocked.
 pub fn is_deliverable() -> bool {
     existing().is_some_and(|caller| {
         caller.collect();
@@ -43,19 +43,19 @@ pub fn is_deliverable() -> bool {
     })
 }
 
-/// Runs the calling thread's handlers for what waits and is not blocked.
+/// Runs the calling thread's handlers for pending signals that are not blocked.
 pub fn deliver() {
     if let Some(caller) = existing() {
         caller.deliver(std::ptr::null_mut());
     }
 }
 
-/// While it lives the calling thread looks for signals itself, and takes those of a set.
+/// While it lives, the calling thread checks for signals itself, and takes those of a set.
 #[derive(Debug)]
 pub struct Look(());
 
 impl Look {
-    /// It looks from now on.
+    /// Begins to check.
     pub fn begin(set: u64) -> Look {
         if let Some(caller) = caller() {
             caller.thread.waits_for.store(set, Ordering::SeqCst);
@@ -74,8 +74,8 @@ impl Drop for Look {
     }
 }
 
-/// Takes one signal of a set out of those that wait for the calling thread; its number. `info`, if it is there,
-/// gets what it bears.
+/// Takes one signal of a set out of those pending for the calling thread; returns its number. `info`, if given,
+/// receives its data.
 ///
 /// # Safety
 /// `info` is null, or there is room for it.
@@ -88,7 +88,7 @@ pub unsafe fn take(set: u64, info: *mut libc::siginfo_t) -> Option<c_int> {
     Some(taken.signal)
 }
 
-/// Whether one of a set waits for the calling thread.
+/// Whether one of a set is pending for the calling thread.
 pub fn is_waiting(set: u64) -> bool {
     existing().is_some_and(|caller| {
         caller.collect();
@@ -99,24 +99,23 @@ pub fn is_waiting(set: u64) -> bool {
 /// A set of signals as a word.
 ///
 /// # Safety
-/// Null, or a set.
+/// Null, or a valid set.
 pub unsafe fn word(set: *const libc::sigset_t) -> Option<u64> {
     // SAFETY: as the caller promises.
     unsafe { set.as_ref() }.map(super::word_of)
 }
 
-/// Gives the calling thread another mask; the one before.
+/// Gives the calling thread another mask; returns the previous one.
 pub fn exchange_mask(mask: u64) -> u64 {
     caller().map_or(0, |caller| caller.thread.blocked.swap(mask, Ordering::SeqCst))
 }
 
-/// How often something has come for the calling thread.
+/// How many signals have arrived for the calling thread.
 pub fn came() -> u32 {
     existing().map_or(0, |caller| caller.thread.came.load(Ordering::SeqCst))
 }
 
-/// Waits with the thread until something comes that was not counted in `seen`, for a while at most (in
-/// nanoseconds).
+/// Waits with the thread until something arrives that was not counted in `seen`, up to a limit (in nanoseconds).
 pub fn wait_in_kernel(seen: u32, most: u64) {
     let Some(caller) = existing() else { return };
     let time = libc::timespec {
@@ -140,7 +139,7 @@ pub fn is_thread() -> bool {
     image_thread::base().is_some()
 }
 
-/// Runs `f` as libc does a call in which a thread may be cancelled.
+/// Runs `f` as libc runs a call that is a cancellation point.
 fn where_cancelled(f: impl FnOnce()) {
     static REAL: Real = Real::new(c"pthread_setcanceltype");
     type Function = unsafe extern "C-unwind" fn(c_int, *mut c_int) -> c_int;
@@ -155,7 +154,7 @@ fn where_cancelled(f: impl FnOnce()) {
     }
 }
 
-/// Wakes who waits there.
+/// Wakes threads that wait there.
 pub(super) fn wake(word: &AtomicU32) {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
     let most = c_int::MAX as usize;

@@ -1,8 +1,8 @@
-//! Signals of ranks that run images: each rank has handlers of its own, as a process has, and its threads have
-//! masks of their own.
+//! Signals of ranks that run images: each rank has its own handlers, as a process does, and its threads have their own
+//! masks.
 //!
-//! The kernel knows one table of handlers for a PE, which is the runtime's. What a program sets is kept in
-//! the rank's heap, so it moves along; what is raised finds its handler there:
+//! The kernel has one table of handlers per PE, which is the runtime's. A program's settings are kept in the rank's
+//! heap, so they move along; a raised signal finds its handler there:
 //!
 //! ```text
 //! raise, kill, sigqueue, pthread_kill .. of the rank's own --.
@@ -13,18 +13,18 @@
 //! a fault of the rank's --------------------------------> the rank's handler, on the stack of the rank
 //! ```
 //!
-//! | who is to run the handler | when it does |
+//! | where the handler runs | when |
 //! |---|---|
 //! | the thread that raises the signal | at once, as a function |
-//! | a rank that runs, another thread of a rank | at once: the kernel's [`nudge`](kernel) interrupts it |
-//! | a rank inside of the runtime | when that is left, by a timer of the PE's that nudges it again |
-//! | a rank that is suspended | it is woken, and runs the handler before it goes on ([`run_before_resuming`]), or, in a call that a signal may end, when it has left that (`vrt-core`'s `blocking`) |
+//! | a running rank, another thread of a rank | at once: the kernel's [`nudge`](kernel) interrupts it |
+//! | a rank inside of the runtime | when it leaves the runtime, by a timer of the PE that nudges it again |
+//! | a suspended rank | it is woken, and runs the handler before it continues ([`run_before_resuming`]), or, in a call that a signal may interrupt, after it has left that call (`vrt-core`'s `blocking`) |
 //!
-//! Masks are these tables' alone: the kernel's mask of a PE's thread is empty all the time, also while a handler
-//! runs, as that may leave by a jump (`jumps`) and other ranks run then.
+//! Masks exist only in these tables: the kernel's mask of a PE's thread is always empty, even while a handler runs, as
+//! that may leave by a jump (`jumps`) and other ranks run then.
 //!
-//! What has no handler does what the system does without one. A signal that another process sends is the PE's,
-//! but for children that a rank has forked.
+//! A signal without a handler has the system's default effect. A signal sent by another process is the PE's, except if
+//! the process is a child that a rank has forked.
 
 #[path = "signal_calls.rs"]
 mod calls;
@@ -61,13 +61,13 @@ use pending::Pending;
 pub use waits::*;
 
 const COUNT: usize = 65;
-/// The first number of a real-time signal for the kernel; libc keeps the first two for itself.
+/// The kernel's first real-time signal; libc keeps the first two for itself.
 const FIRST_REAL_TIME: c_int = 32;
 
 type Handler = unsafe extern "C-unwind" fn(c_int);
 type HandlerWithInfo = unsafe extern "C-unwind" fn(c_int, *mut libc::siginfo_t, *mut c_void);
 
-/// What is done about a signal.
+/// The handling of a signal.
 #[derive(Clone, Copy)]
 struct Action {
     handler: usize,
@@ -82,7 +82,7 @@ impl Action {
         !matches!(self.handler, libc::SIG_DFL | libc::SIG_IGN)
     }
 
-    /// Whether a signal is dropped that nobody has blocked.
+    /// Whether a signal that is not blocked is dropped.
     fn drops(&self, signal: c_int) -> bool {
         self.handler == libc::SIG_IGN
             || self.handler == libc::SIG_DFL && is_ignored_by_default(signal)
@@ -91,7 +91,7 @@ impl Action {
 
 /// The signals of a rank.
 pub(crate) struct Signals {
-    /// What is done about each, by its number.
+    /// The handling of each, by its number.
     actions: [UnsafeCell<Action>; COUNT],
     lock: Lock,
     /// Those for any thread of the rank.
@@ -100,25 +100,24 @@ pub(crate) struct Signals {
     main: ThreadSignals,
     threads: AtomicPtr<ThreadSignals>,
     pub(crate) timers: Timers,
-    /// Those that a child has sent and the lock has kept from waiting with the others.
+    /// Signals from a child that the lock has kept from becoming pending with the others.
     from_child: AtomicU64,
 }
 
-/// What one thread of a rank has.
+/// The signal state of one thread of a rank.
 pub(crate) struct ThreadSignals {
     blocked: AtomicU64,
-    /// Those that it takes out itself (`sigwait`).
+    /// Those that it consumes itself (`sigwait`).
     waits_for: AtomicU64,
     pending: UnsafeCell<Pending>,
-    /// It is suspended in a call that looks for signals itself.
+    /// It is suspended in a call that checks for signals itself.
     looks: AtomicBool,
-    /// Handlers that have run here, and those of them that end a call which could go on.
+    /// Number of handlers that have run here, and of those that interrupt a call which could continue.
     handled: AtomicU32,
     interrupting: AtomicU32,
-    /// Counts what comes: a word to wait at.
+    /// Counts arrivals: a word to wait at.
     came: AtomicU32,
-    /// Who it is for others: libc's identity and the kernel's number; 0 as long as it is not known, and of a rank's own
-    /// thread.
+    /// Its identity for others: libc's identity and the kernel's number; 0 while unknown, and for a rank's own thread.
     identity: AtomicUsize,
     number: AtomicU32,
     next: Cell<*mut ThreadSignals>,
@@ -145,7 +144,7 @@ fn bit(signal: c_int) -> u64 {
     1 << ((signal - 1) as u32 & 63)
 }
 
-/// Whether a number is a signal's for which a program may have a handler.
+/// Whether a number is that of a signal for which a program may have a handler.
 fn is_handled(signal: c_int) -> bool {
     is_signal(signal) && signal != libc::SIGKILL && signal != libc::SIGSTOP
 }
@@ -158,7 +157,7 @@ fn is_ignored_by_default(signal: c_int) -> bool {
     [libc::SIGCHLD, libc::SIGURG, libc::SIGWINCH, libc::SIGCONT].contains(&signal)
 }
 
-/// The first 64 signals of a set, all that there are.
+/// The first 64 signals of a set, which are all that exist.
 fn word_of(set: &libc::sigset_t) -> u64 {
     // SAFETY: a set is longer than a word; its lowest bit is signal 1. The two that nothing can block are left out.
     let word = unsafe { std::ptr::from_ref(set).cast::<u64>().read() };
@@ -186,7 +185,7 @@ pub(crate) fn slot() -> Option<&'static SlotHeader> {
     (slot.thread_pointer.get() != 0).then_some(slot)
 }
 
-/// The slot of the rank that calls, or that has started the calling thread.
+/// The slot of the calling rank, or of the rank that has started the calling thread.
 pub(crate) fn slot_of_caller() -> Option<&'static SlotHeader> {
     slot().or_else(|| {
         image_thread::base()?;
@@ -195,7 +194,7 @@ pub(crate) fn slot_of_caller() -> Option<&'static SlotHeader> {
     })
 }
 
-/// The calling thread, of a rank that runs an image.
+/// The calling thread, which belongs to a rank that runs an image.
 #[derive(Clone, Copy)]
 pub(crate) struct Caller {
     slot: &'static SlotHeader,
@@ -203,13 +202,13 @@ pub(crate) struct Caller {
     thread: &'static ThreadSignals,
 }
 
-/// The signals of a slot's rank, if it has set something about them.
+/// The signals of a slot's rank, if it has changed any setting.
 fn of_slot(slot: &SlotHeader) -> Option<&'static Signals> {
     // SAFETY: null, or what `prepare` has put into the rank's heap, which stays as long as the rank.
     unsafe { slot.signals.get().as_ref() }
 }
 
-/// The caller, if its rank has set something about signals.
+/// The caller, if its rank has changed any setting of signals.
 pub(crate) fn existing() -> Option<Caller> {
     let slot = slot_of_caller()?;
     let signals = of_slot(slot)?;
@@ -224,7 +223,7 @@ pub(crate) fn caller() -> Option<Caller> {
     existing()
 }
 
-/// The running rank has signals from now on.
+/// The running rank has its own signals from now on.
 pub(crate) fn prepare() {
     if let Some(slot) = slot()
         && slot.signals.get().is_null()
@@ -242,7 +241,7 @@ pub(crate) fn prepare() {
     }
 }
 
-/// For whom a signal is.
+/// The destination of a signal.
 #[derive(Clone, Copy)]
 enum For<'a> {
     Rank,
@@ -256,7 +255,7 @@ impl Signals {
         unsafe { self.actions[signal as usize].get().read_volatile() }
     }
 
-    /// Runs `f` with the lock; for callers that are no handlers of the kernel's.
+    /// Runs `f` with the lock; for callers that are not handlers of the kernel's.
     fn locked<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
         self.lock.with(f)
     }
@@ -270,7 +269,7 @@ impl Signals {
         std::iter::once(&self.main).chain(std::iter::successors(first, next))
     }
 
-    /// The rank is a child's: of the threads only its own goes on, and nothing waits for it.
+    /// The rank belongs to a child process: only its own thread continues, and nothing is pending for it.
     fn has_one_thread(&self) {
         self.threads.store(std::ptr::null_mut(), Ordering::Relaxed);
         self.locked(|| {
@@ -282,8 +281,8 @@ impl Signals {
         });
     }
 
-    /// Lets a signal wait for whom it is, and tells that. False if there is no room for one more of its kind; none
-    /// if the caller is a handler that has come too early (see [`Lock`]).
+    /// Makes a signal pending for its destination, and notifies that. Returns false if there is no room for another one
+    /// of its kind; `None` if the caller is a handler that has run too early (see [`Lock`]).
     fn post(&self, slot: &SlotHeader, whom: For<'_>, info: Info) -> Option<bool> {
         self.lock.with(|| self.post_locked(slot, whom, info))
     }
@@ -313,7 +312,7 @@ impl Signals {
         existing().is_some_and(|caller| std::ptr::eq(caller.thread, thread))
     }
 
-    /// Who takes a signal that is for any thread: one that waits for it, or does not block it, the rank's own
+    /// The thread that takes a signal for any thread: one that waits for it, or does not block it, the rank's own
     /// thread first.
     fn taker_of(&self, bits: u64) -> Option<&ThreadSignals> {
         let waits = |thread: &&ThreadSignals| thread.waits_for.load(Ordering::SeqCst) & bits != 0;
@@ -321,7 +320,7 @@ impl Signals {
         self.threads().find(waits).or_else(|| self.threads().find(takes))
     }
 
-    /// Tells a thread that there may be something for it.
+    /// Notifies a thread that there may be something for it.
     fn tell(&self, slot: &SlotHeader, thread: &ThreadSignals) {
         thread.came.fetch_add(1, Ordering::SeqCst);
         if self.is_caller(thread) {
@@ -341,7 +340,7 @@ impl Signals {
         }
     }
 
-    /// What timers and children have left, which could not be put to the others then. With the lock.
+    /// Adds what timers and children have left because it could not become pending at that time. With the lock.
     fn collect(&self, slot: &SlotHeader) {
         let mut bits = self.from_child.swap(0, Ordering::SeqCst);
         while bits != 0 {
@@ -353,7 +352,7 @@ impl Signals {
         self.timers.collect(|info| self.post_locked(slot, For::Rank, info));
     }
 
-    /// What waits for a thread, as a set.
+    /// What is pending for a thread, as a set.
     fn waiting_for(&self, thread: &ThreadSignals) -> u64 {
         // SAFETY: the sets alone are read; what another thread writes meanwhile, it tells afterwards.
         unsafe { (*thread.pending.get()).set() | (*self.pending.get()).set() }
@@ -365,7 +364,7 @@ impl Signals {
 }
 
 impl Caller {
-    /// Takes one out of those that wait.
+    /// Takes one of the pending signals.
     fn take(self, wanted: u64) -> Option<Info> {
         let (signals, thread) = (self.signals, self.thread);
         let take = || {
@@ -384,13 +383,13 @@ impl Caller {
         Some(taken)
     }
 
-    /// What timers and children have left waits with the rest.
+    /// Makes what timers and children have left pending with the rest.
     pub(crate) fn collect(self) {
         self.signals.locked(|| self.signals.collect(self.slot));
     }
 
-    /// Calls handlers for what waits and is not blocked; where there are none, does what the system does.
-    /// `context` is what the kernel gave, or null. A handler may leave by a jump, or an exception.
+    /// Calls handlers for pending signals that are not blocked; without a handler, applies the system's default.
+    /// `context` is the kernel's, or null. A handler may leave by a jump, or an exception.
     pub(crate) fn deliver(self, context: *mut c_void) {
         while let Some((action, info)) = self.take_handled() {
             // SAFETY: the handler that the program has set for it.
@@ -411,11 +410,11 @@ impl Caller {
         }
     }
 
-    /// Calls a handler, after those of other signals that come in between: as if the kernel had put the frames of
-    /// all on the stack, and the last one ran first.
+    /// Calls a handler, after those of other signals that arrive in between: as if the kernel had put the frames of all
+    /// on the stack, and the last one ran first.
     ///
     /// # Safety
-    /// It is the program's.
+    /// It belongs to the program.
     unsafe fn call(self, action: Action, info: &Info, context: *mut c_void) {
         let before = self.enter(action, info.signal);
         self.deliver(context);
@@ -428,7 +427,7 @@ impl Caller {
         self.thread.blocked.store(before, Ordering::SeqCst);
     }
 
-    /// Blocks what a handler has blocked while it runs; gives what was blocked before.
+    /// Blocks what a handler has blocked while it runs; returns the previous mask.
     fn enter(self, action: Action, signal: c_int) -> u64 {
         let thread = self.thread;
         let own = if action.flags & libc::SA_NODEFER != 0 { 0 } else { bit(signal) };
@@ -447,7 +446,7 @@ impl Caller {
     /// Runs a handler.
     ///
     /// # Safety
-    /// It is the program's; the description is valid, and so is the context, if it is none.
+    /// It belongs to the program; the description is valid, and so is the context, unless null.
     unsafe fn run(self, action: Action, info: *mut libc::siginfo_t, context: *mut c_void) {
         // SAFETY: the handler is of the kind that its flags say; zeros are valid registers.
         unsafe {
@@ -467,7 +466,7 @@ impl Caller {
 }
 
 impl Signals {
-    /// A timer is deleted: what it has sent and nobody has taken goes with it.
+    /// A timer is deleted: its signals that have not been taken are removed.
     pub(crate) fn forget_timer(&self, signal: c_int, number: c_int) {
         // SAFETY: the lock is held.
         self.lock.with(|| unsafe { (*self.pending.get()).forget_timer(signal, number) });
@@ -481,9 +480,9 @@ impl Signals {
     }
 }
 
-/// What the system does about a signal without a handler.
+/// The system's default for a signal without a handler.
 fn by_default(signal: c_int) {
-    /// What a shell says of a program that a signal has ended.
+    /// Added by a shell to the number of the signal that has ended a program.
     const SIGNALLED: c_int = 128;
     const STOPPING: [c_int; 3] = [libc::SIGTSTP, libc::SIGTTIN, libc::SIGTTOU];
     if is_ignored_by_default(signal) {
@@ -515,7 +514,7 @@ fn by_default(signal: c_int) {
     report::end_job(SIGNALLED + signal)
 }
 
-/// The caller starts a thread, which has its mask. Null where signals are the process's.
+/// The caller starts a thread, which gets its mask. Returns null if signals are the process's.
 pub(crate) fn thread_is_made() -> *mut ThreadSignals {
     let Some(caller) = caller() else { return std::ptr::null_mut() };
     let blocked = caller.thread.blocked.load(Ordering::SeqCst);
@@ -528,7 +527,7 @@ pub(crate) fn thread_is_made() -> *mut ThreadSignals {
     thread
 }
 
-/// The thread that the caller has made has this identity, if it is there still.
+/// The thread that the caller has started has this identity, if it still exists.
 pub(crate) fn thread_is_known(thread: *mut ThreadSignals, identity: usize) {
     let Some(caller) = existing().filter(|_| !thread.is_null()) else { return };
     caller.signals.locked(|| {
@@ -539,7 +538,7 @@ pub(crate) fn thread_is_known(thread: *mut ThreadSignals, identity: usize) {
     });
 }
 
-/// The thread begins: what waits for it already is delivered.
+/// The thread begins: signals that are already pending for it are delivered.
 pub(crate) fn thread_begins() {
     let Some(caller) = existing() else { return };
     let thread = caller.thread;
@@ -549,7 +548,7 @@ pub(crate) fn thread_begins() {
     caller.deliver(std::ptr::null_mut());
 }
 
-/// A thread has ended, or was not made. What waited for it alone is gone, as everywhere.
+/// A thread has ended, or was not created. Signals pending for it alone are lost, as in any process.
 pub(crate) fn thread_ends(thread: *mut ThreadSignals) {
     let signals = slot_of_caller().and_then(of_slot);
     let Some(signals) = signals.filter(|_| !thread.is_null()) else { return };
@@ -572,8 +571,8 @@ pub(crate) fn thread_ends(thread: *mut ThreadSignals) {
     drop(unsafe { hooks::runtime_heap(|| Box::from_raw(thread)) });
 }
 
-/// The rank of a slot, which is about to be resumed, has signals: it runs its handlers first, on its own stack,
-/// unless it looks for them itself.
+/// The rank of a slot, which is about to be resumed, has signals: it runs its handlers first, on its own stack, unless
+/// it checks for them itself.
 #[cold]
 #[inline(never)]
 pub(crate) fn run_before_resuming(slot: &SlotHeader) {
@@ -591,7 +590,7 @@ pub(crate) fn run_before_resuming(slot: &SlotHeader) {
     }
 }
 
-/// Whether the rank of a slot, which is suspended, is to be resumed for its signals, or to look for a child.
+/// Whether the rank of a slot, which is suspended, must be resumed for its signals, or to query a child.
 ///
 /// # Safety
 /// The calling PE owns the slot.
@@ -607,14 +606,14 @@ extern "C-unwind" fn deliver_on_stack() {
     }
 }
 
-/// Says in `errno` why a call has failed.
+/// Reports the reason of a failed call in `errno`.
 pub fn fail(error: c_int) -> c_int {
     // SAFETY: the place is the thread's.
     unsafe { *errno_location() = error };
     -1
 }
 
-/// What the program finds in `errno`.
+/// The program's `errno`.
 pub fn errno() -> c_int {
     // SAFETY: the place is the thread's.
     unsafe { *errno_location() }

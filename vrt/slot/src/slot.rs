@@ -1,7 +1,7 @@
-//! The header of a slot: everything about a rank that moves with its memory.
+//! The header of a slot: all data about a rank that move with its memory.
 //!
-//! It lies at the top of the stack, in the page that a switch touches anyway. The first cache
-//! lines hold what a switch needs.
+//! It is at the top of the stack, in the page that a switch touches anyway. The first cache lines
+//! contain what a switch needs.
 
 use std::cell::{Cell, UnsafeCell};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
@@ -31,49 +31,49 @@ pub struct SlotHeader {
     pub rank: Cell<u32>,
     /// This slot's own number.
     pub slot: Cell<u32>,
-    /// The PE (its process-wide unique number, never 0) that may touch the slot; 0: nobody.
+    /// The PE (its process-wide unique number, never 0) that may touch the slot; 0: none.
     pub owner: AtomicU32,
-    /// Wakers of the rank that something outside `vrt` holds (see `waker`).
+    /// Wakers of the rank that are held outside `vrt` (see `waker`).
     pub wakers: AtomicI32,
-    /// What the rank keeps for the runtime in its own heap, or null.
+    /// The runtime's data of the rank, in the rank's heap, or null.
     pub locals: Cell<*mut Locals>,
-    /// Whether there are tasks among it. Each call that waits asks: with very many ranks it would wait for that line of the
-    /// heap to come from memory.
+    /// Whether there are tasks among it. Each waiting call checks this: with very many ranks it would otherwise wait
+    /// for that cache line of the heap to come from memory.
     pub(crate) has_tasks: Cell<bool>,
-    /// The thread pointer that the rank runs with; 0: its PE's.
+    /// The thread pointer of the rank; 0: its PE's.
     pub(crate) thread_pointer: Cell<usize>,
-    /// The PE whose thread-local variables the rank's thread block has copies of.
+    /// The PE from whose thread-local variables the copies in the rank's thread block come.
     pub(crate) thread_locals_of: Cell<u32>,
-    /// What a rank that runs an image has set about signals, or null; and whether one waits for it.
+    /// The signal settings of a rank that runs an image, or null; and whether a signal is pending.
     pub(crate) signals: Cell<*mut Signals>,
     pub(crate) has_signal: AtomicBool,
-    /// The floating-point environment with which a rank that runs an image goes on.
+    /// The saved floating-point environment of a rank that runs an image.
     pub(crate) floating_point: Cell<FloatingPoint>,
-    /// Its working folder and mask, if it has changed them.
+    /// Its working directory and mask, if it has changed them.
     pub(crate) folder: Cell<*mut Folder>,
-    /// What the face of a rank that runs an image keeps for it, or null.
+    /// The binding's data for a rank that runs an image, or null.
     pub guest: Cell<*mut std::ffi::c_void>,
     /// Blocks freed by others.
     pub remote: RemoteFreeList,
-    /// The heap, all of whose state is here and in the slot.
+    /// The heap, whose state is entirely here and in the slot.
     pub heap: UnsafeCell<SlotHeap>,
     /// Blocks and bytes of the heap when the program of an image began: those of its libraries.
     pub usual: Cell<(usize, usize)>,
     /// What the rank holds outside the slot.
     pub held: Held,
-    /// PEs, by their numbers modulo 64, whose statics referred to its memory when the rank left them
-    /// for another PE of the node.
+    /// PEs, by their numbers modulo 64, whose statics referred to its memory when the rank left them for another PE of
+    /// the node.
     pub(crate) kept_by: Cell<u64>,
 }
 
-/// Bytes of a header, from its begin, that a switch touches.
+/// Bytes at the beginning of a header that a switch touches.
 pub const TOUCHED_BY_SWITCH: usize = std::mem::offset_of!(SlotHeader, remote);
 
 impl SlotHeader {
     /// Makes a zeroed or discarded slot ready for a rank.
     ///
     /// # Safety
-    /// Nobody else uses the slot; `this` is its header in the mapped arena.
+    /// Nothing else uses the slot; `this` is its header in the mapped arena.
     pub unsafe fn prepare(this: *mut SlotHeader, slot: SlotId, rank: u32, owner: u32) {
         let Some(arena) = Arena::current() else { return };
         // SAFETY: the caller has the slot for itself.
@@ -116,8 +116,8 @@ impl SlotHeader {
         self.owner.load(Ordering::Relaxed) == pe
     }
 
-    /// Makes the pages below the stack inaccessible in this process. Guards are per process and
-    /// cost page tables, so this is done when a PE first runs the rank.
+    /// Makes the pages below the stack inaccessible in this process. Guards are per process and cost page tables, so
+    /// this is done when a PE first runs the rank.
     pub fn install_guard(&self) {
         let Some(arena) = Arena::current() else { return };
         let (start, len) = arena.layout.guard_of(self.id());

@@ -1,7 +1,7 @@
 //! The switch between two stacks: a rank's and its PE's.
 //!
-//! A switch saves on its own stack what the compiler does not save by itself and where to go on, keeps
-//! where that stack ends now, and goes on where the other side has left off:
+//! A switch saves on its own stack the registers that the compiler does not save by itself and the address at which to
+//! continue, stores where that stack ends now, and continues where the other side has stopped:
 //!
 //! ```text
 //!            rank's stack                        PE's stack
@@ -9,23 +9,24 @@
 //! running    in use                              .. frames, base pointers, address
 //! ```
 //!
-//! Both sides jump. Were it a call that ends with a return on the other stack, as switches often are, the
-//! processor would expect every return to go where the last call on either stack came from: two wrong
-//! guesses a switch, which take as long as all the rest of it. So its guesses are right wherever ranks
-//! suspend in the same places, one after the other.
+//! Both sides jump. If the switch were a call that ends with a return on the other stack, as is common, the processor
+//! would predict every return to go where the last call on either stack came from: two mispredictions per switch, which
+//! take as long as all the rest of it. With jumps, predictions are correct as long as consecutive ranks suspend in the
+//! same places.
 //!
-//! Nothing unwinds from one stack into the other: the frame below a rank's first one is the last that an
-//! unwinder finds.
+//! Nothing unwinds from one stack into the other: the frame below a rank's first one is the last that an unwinder
+//! finds.
 
 use std::arch::{asm, naked_asm};
 
-/// Runs on a new stack, with the message of the first switch to it. It ends with a switch, for good.
+/// Runs on a new stack, with the message of the first switch to it. It ends with a switch, and never returns.
 pub(crate) type Begin = unsafe extern "C" fn(message: usize) -> !;
 
-/// Bytes at the end of a stack that is not in use: what the switch saves, and where to go on.
+/// Bytes at the end of a stack that is not in use: the registers saved by the switch, and the address at which to
+/// continue.
 pub(crate) const SAVED: usize = if cfg!(target_arch = "x86_64") { 24 } else { 32 };
 
-/// Prepares a new stack, on which a switch to it begins with `begin`. Gives its end.
+/// Prepares a new stack, on which a switch to it begins with `begin`. Returns its end.
 ///
 /// # Safety
 /// There is room for [`SAVED`] bytes below `top`, a multiple of 16, and for what `begin` does.
@@ -41,12 +42,12 @@ pub(crate) unsafe fn prepare(top: usize, begin: Begin) -> usize {
     end
 }
 
-/// Goes on with the other side, on the stack that ends at `other`, after the end of this one was put into `own`.
-/// Returns with the message of the switch that comes back.
+/// Continues the other side, on the stack that ends at `other`, after storing the end of this one in `own`. Returns
+/// with the message of the switch that comes back.
 ///
 /// # Safety
-/// At `other` is the end of a stack that is not in use, which [`prepare`] or a switch has put there, and whatever
-/// is borrowed there can still be used.
+/// At `other` is the end of a stack that is not in use, stored by [`prepare`] or a switch, and everything borrowed
+/// there is still valid.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
 pub(crate) unsafe fn switch(own: *mut usize, other: *const usize, message: usize) -> usize {
@@ -76,7 +77,7 @@ pub(crate) unsafe fn switch(own: *mut usize, other: *const usize, message: usize
     answer
 }
 
-/// The frame below the first one of a rank: the end of its stack, for unwinders and whoever follows base pointers.
+/// The frame below the first one of a rank: the end of its stack, for unwinders and code that follows base pointers.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn first_frame() {
@@ -97,10 +98,11 @@ unsafe extern "C" fn first_frame() {
     )
 }
 
-/// Has whoever suspended at this end of a stack run a function first when it goes on. Gives the stack's new end.
+/// Makes the side that suspended at this end of a stack run a function first when it continues. Returns the stack's new
+/// end.
 ///
 /// # Safety
-/// A switch has put the end there; and there is room for what the function does.
+/// A switch has stored the end; and there is room for the function's frames.
 #[cfg(target_arch = "x86_64")]
 pub(crate) unsafe fn run_first(end: usize, function: extern "C-unwind" fn()) -> usize {
     let words = end as *mut usize;
@@ -112,8 +114,8 @@ pub(crate) unsafe fn run_first(end: usize, function: extern "C-unwind" fn()) -> 
     }
 }
 
-/// What the switch goes on with then: calls the function below, and goes on where the rank has left off, which takes
-/// its base pointers from the stack.
+/// The switch continues here then: calls the function below, and continues where the rank has stopped, taking its base
+/// pointers from the stack.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 unsafe extern "C" fn call_first() {
@@ -133,7 +135,7 @@ unsafe extern "C" fn call_first() {
     )
 }
 
-/// Nobody needs it: only ranks that run images do, which there are not on this processor.
+/// Not needed: only ranks that run images use it, which this processor does not support.
 ///
 /// # Safety
 /// None is needed.
@@ -142,10 +144,10 @@ pub(crate) unsafe fn run_first(end: usize, _: extern "C-unwind" fn()) -> usize {
     end
 }
 
-/// Calls `function` with `argument` on the stack that ends at `end`, and comes back.
+/// Calls `function` with `argument` on the stack that ends at `end`, and returns.
 ///
 /// # Safety
-/// That stack is not in use; what `function` needs is there.
+/// That stack is not in use and has room for `function`.
 #[cfg(target_arch = "x86_64")]
 #[unsafe(naked)]
 pub(crate) unsafe extern "C" fn call_on(

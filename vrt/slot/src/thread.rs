@@ -1,7 +1,7 @@
 //! A rank that is a thread of the process: in a world of one.
 //!
 //! Elsewhere the thread is the PE's and ranks are coroutines on it. Here the thread runs a program
-//! that knows nothing of ranks, and the PE's loop is the coroutine:
+//! that does not know about ranks, and the PE's loop is the coroutine:
 //!
 //! ```text
 //! the thread, as rank        PE's loop, on a stack of its own
@@ -31,7 +31,7 @@ pub type Loop = Coroutine<(), (), (), DefaultStack>;
 
 /// The body of such a rank.
 pub struct ThreadRank {
-    /// Lies on the loop's stack.
+    /// On the loop's stack.
     yielder: *const Yielder<(), ()>,
     /// The thread is about to end.
     has_returned: Cell<bool>,
@@ -43,7 +43,7 @@ thread_local! {
     static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
 }
 
-/// The loop of this thread's PE; ends it with the thread.
+/// The loop of this thread's PE; the loop is ended with the thread.
 struct World(*mut Loop);
 
 /// A stack for the loop.
@@ -51,11 +51,11 @@ pub fn stack() -> std::io::Result<DefaultStack> {
     DefaultStack::new(STACK)
 }
 
-/// Makes the calling thread the rank of a PE whose loop `run` is: it gets the yielder to give to
-/// [`become_thread`], and returns when the rank has.
+/// Makes the calling thread the rank of a PE whose loop is `run`: it gets the yielder, which it
+/// must pass to [`become_thread`], and returns when the rank has.
 ///
 /// # Errors
-/// What `run` returns before it has resumed the rank.
+/// The error that `run` returns before it has resumed the rank.
 pub fn begin<E: 'static>(
     stack: DefaultStack,
     run: impl FnOnce(&Yielder<(), ()>) -> Result<(), E> + 'static,
@@ -79,7 +79,7 @@ pub fn begin<E: 'static>(
     }
 }
 
-/// Puts the calling thread in the place of the program that a slot's rank has not begun.
+/// Replaces the program of a slot's rank, which has not begun, by the calling thread.
 ///
 /// # Safety
 /// The caller owns the slot, and is the loop that `yielder` belongs to.
@@ -94,10 +94,10 @@ pub unsafe fn become_thread(slot: *mut SlotHeader, yielder: &Yielder<(), ()>) {
 }
 
 impl ThreadRank {
-    /// Called by the loop: lets the thread go on until it waits or ends.
+    /// Called by the loop: lets the thread continue until it waits or ends.
     ///
     /// # Safety
-    /// The slot is this rank's, and the caller the loop of its PE.
+    /// The slot belongs to this rank, and the caller is the loop of its PE.
     pub(super) unsafe fn resume(&self, slot: *mut SlotHeader) -> Resumed {
         // SAFETY: the loop that the yielder belongs to calls, says the caller, and its PE owns the slot.
         unsafe {
@@ -143,7 +143,7 @@ pub fn is_rank() -> bool {
 /// Called by the thread: lets its PE's loop run until there is something for the rank.
 ///
 /// # Panics
-/// With what the loop panics: with a table of what the rank waits for, if that never comes.
+/// With the loop's panic: with a table of what the rank waits for, if that never comes.
 #[cold]
 pub(super) fn suspend() {
     let of_loop = WORLD.with_borrow(|world| world.as_ref().map(|world| world.0));

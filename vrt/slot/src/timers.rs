@@ -1,6 +1,6 @@
-//! Timers that ranks which run images have of the system: `alarm`, `setitimer`, of which a process has one of each
-//! kind, and those of `timer_create`. Each is a timer of the kernel's for the PE's thread, whose nudge says which
-//! one it is, and becomes the rank's signal (`signals`). A rank stays on its PE while it has one.
+//! System timers of ranks that run images: `alarm` and `setitimer`, of which a process has one of each kind, and those
+//! of `timer_create`. Each is a kernel timer for the PE's thread, whose nudge identifies the timer, and becomes the
+//! rank's signal (`signals`). A rank is pinned while it has one.
 
 use std::ffi::{c_int, c_uint, c_void};
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, AtomicUsize, Ordering};
@@ -12,32 +12,32 @@ use crate::signals::kernel::{self, Bears};
 use crate::signals::{self, Info};
 use crate::{SlotHeader, libc_threads};
 
-/// What the timers of a rank count, and the signal of each: `ITIMER_REAL`, `ITIMER_VIRTUAL`, `ITIMER_PROF`. The
-/// system does not tell apart what a thread does itself and what it does for it.
+/// The clocks of a rank's timers, and the signal of each: `ITIMER_REAL`, `ITIMER_VIRTUAL`, `ITIMER_PROF`. The system
+/// does not distinguish a thread's user time from its system time.
 const KINDS: [(libc::clockid_t, c_int); 3] = [
     (libc::CLOCK_MONOTONIC, libc::SIGALRM),
     (libc::CLOCK_THREAD_CPUTIME_ID, libc::SIGVTALRM),
     (libc::CLOCK_THREAD_CPUTIME_ID, libc::SIGPROF),
 ];
 
-/// So many a rank may have: those above, and of `timer_create`.
+/// The most timers of a rank: those above, and those of `timer_create`.
 const MOST: usize = KINDS.len() + 32;
 
 /// The timers of a rank.
 pub(crate) struct Timers([Timer; MOST]);
 
-/// A timer, if it is made.
+/// A timer, if it exists.
 #[derive(Default)]
 struct Timer {
     is_made: AtomicBool,
     /// The kernel's number.
     number: AtomicI32,
-    /// What it sends: 0 is nothing.
+    /// The signal that it sends; 0: none.
     signal: AtomicI32,
     value: AtomicUsize,
-    /// How often it has run off since that was last put to the signals that wait.
+    /// How often it has expired since that was last added to the pending signals.
     run_off: AtomicU32,
-    /// Its signal waits; so often it has run off besides, and had when the last one was taken.
+    /// Its signal is pending; how many more times it has expired, and had when the last one was taken.
     waits: AtomicBool,
     missed: AtomicU32,
     overrun: AtomicU32,
@@ -54,12 +54,12 @@ impl Timer {
         self.is_made.load(Ordering::Acquire)
     }
 
-    /// The kernel's, as its calls take it.
+    /// The kernel's timer, in the form of its system calls.
     fn kernels(&self) -> libc::timer_t {
         self.number.load(Ordering::Relaxed) as usize as libc::timer_t
     }
 
-    /// It is the kernel's timer `made` from now on.
+    /// Becomes the kernel's timer `made`.
     fn begin(&self, made: libc::timer_t, signal: c_int, value: usize) {
         self.number.store(made as usize as c_int, Ordering::Relaxed);
         self.signal.store(signal, Ordering::Relaxed);
@@ -81,14 +81,14 @@ impl Timer {
 }
 
 impl Timers {
-    /// A nudge has told of one. In a handler.
+    /// A nudge has reported one. In a handler.
     pub(crate) fn has_run_off(&self, which: u32) {
         if let Some(timer) = self.0.get(which as usize).filter(|timer| timer.is_made()) {
             timer.run_off.fetch_add(1, Ordering::SeqCst);
         }
     }
 
-    /// Posts the signals of those that have run off, with the lock of the rank's signals.
+    /// Posts the signals of expired timers, with the lock of the rank's signals.
     pub(crate) fn collect(&self, mut post: impl FnMut(Info) -> bool) {
         for (which, timer) in self.0.iter().enumerate().filter(|(_, timer)| timer.is_made()) {
             let times = match timer.run_off.load(Ordering::SeqCst) {
@@ -100,7 +100,7 @@ impl Timers {
                 continue;
             }
             timer.missed.store(times - 1, Ordering::Relaxed);
-            /// The kernel's own, of `setitimer`.
+            /// The kernel's own code, for `setitimer`.
             const SI_KERNEL: c_int = 0x80;
             let signal = timer.signal.load(Ordering::Relaxed);
             let posted = match which < KINDS.len() {
@@ -120,7 +120,7 @@ impl Timers {
         }
     }
 
-    /// The signal of a timer is taken: says how often it has run off besides.
+    /// The signal of a timer is taken: stores the overrun count.
     pub(crate) fn is_taken(&self, info: &mut Info) {
         let it =
             |timer: &&Timer| timer.is_made() && timer.number.load(Ordering::Relaxed) == info.pid;
@@ -132,13 +132,13 @@ impl Timers {
         }
     }
 
-    /// A child has none of its parent's.
+    /// A child has none of its parent's timers.
     pub(crate) fn forget(&self) {
         self.0.iter().for_each(|timer| timer.is_made.store(false, Ordering::Relaxed));
     }
 }
 
-/// The rank of a slot is over, and with it its timers.
+/// The rank of a slot has ended, and with it its timers.
 pub(crate) fn end(slot: &SlotHeader) {
     // SAFETY: null, or the rank's signals in its heap, which is there still.
     if let Some(signals) = unsafe { slot.signals.get().as_ref() } {
@@ -146,7 +146,7 @@ pub(crate) fn end(slot: &SlotHeader) {
     }
 }
 
-/// By which number a rank's timer is known among what ranks hold.
+/// The key of a rank's timer among what ranks hold.
 fn key(slot: u32, which: usize) -> usize {
     slot as usize * MOST + which + 1
 }
@@ -256,7 +256,7 @@ unsafe extern "C-unwind" fn ualarm(first: c_uint, then: c_uint) -> c_uint {
     old.it_value.tv_sec as c_uint * SECOND + old.it_value.tv_usec as c_uint
 }
 
-/// POSIX `timer_create`. What it gives is the kernel's number, as libc's does, so its other functions take it.
+/// POSIX `timer_create`. It returns the kernel's number, as libc's does, so the other functions accept it.
 pub(crate) unsafe extern "C" fn timer_create(
     clock: libc::clockid_t,
     event: *mut libc::sigevent,
@@ -302,7 +302,7 @@ pub(crate) unsafe extern "C" fn timer_create(
     0
 }
 
-/// The one of `timer_create`'s that a program names.
+/// The timer of `timer_create` that a program names.
 fn named(timer: libc::timer_t) -> Option<(&'static Timer, usize)> {
     let (slot, caller) = (signals::slot_of_caller()?, signals::existing()?);
     let of_kernel = timer as usize;
@@ -337,7 +337,7 @@ unsafe extern "C" fn timer_getoverrun(timer: libc::timer_t) -> c_int {
     unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.get())(timer) }
 }
 
-/// What is here in the place of libc's functions of these names.
+/// The replacement for libc's function of this name.
 pub(crate) fn provided(name: &str) -> Option<*const ()> {
     Some(match name {
         "setitimer" => setitimer as *const (),

@@ -1,8 +1,8 @@
 //! Wakers of ranks.
 //!
-//! A waker is a rank's number and nothing else: it needs no memory, and it means the same in every
-//! PE. `vrt`'s own operations never clone it. Whoever does (a tokio timer, a socket, a channel)
-//! waits for something outside, so the number of clones alive says whether the rank is pinned.
+//! A waker is just a rank's number: it needs no memory, and it means the same in every PE. `vrt`'s
+//! own operations never clone it. Code that does (a tokio timer, a socket, a channel) waits for
+//! something outside, so the number of live clones shows whether the rank is pinned.
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
@@ -11,17 +11,17 @@ use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use crate::{Arena, SlotHeader, hooks};
 
-/// Clones alive in this process, over all ranks; while it is zero tokio gets no turns.
+/// Number of live clones in this process, over all ranks; while it is zero tokio gets no turns.
 static CLONES: AtomicI64 = AtomicI64::new(0);
 
-/// Wakers of ranks that something outside `vrt` holds.
+/// Number of wakers of ranks that are held outside `vrt`.
 pub fn foreign_wakers() -> i64 {
     CLONES.load(Ordering::Relaxed)
 }
 
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_clone);
 
-/// A waker that is not counted, for use as a reference only.
+/// A waker that is not counted, for use only as a reference.
 pub struct RankWaker(ManuallyDrop<Waker>);
 
 impl Deref for RankWaker {
@@ -41,8 +41,8 @@ pub fn rank_waker() -> RankWaker {
     RankWaker(ManuallyDrop::new(unsafe { Waker::new(slot.cast_const().cast(), &VTABLE) }))
 }
 
-/// Makes sure that whoever polled with this waker polls again after the rank is resumed. The
-/// rank's own waker needs nothing: the rank polls from its top.
+/// Makes sure that the executor that polled with this waker polls again after the rank is resumed.
+/// The rank's own waker needs nothing: the rank polls from its top.
 #[inline]
 pub fn remember(waker: &Waker) {
     if !std::ptr::eq(waker.vtable(), &VTABLE) {
@@ -58,7 +58,7 @@ unsafe fn clone(slot: *const ()) -> RawWaker {
 }
 
 /// # Safety
-/// As [`clone`].
+/// As for [`clone`].
 unsafe fn wake(slot: *const ()) {
     // SAFETY: the same contract.
     unsafe {
@@ -68,7 +68,7 @@ unsafe fn wake(slot: *const ()) {
 }
 
 /// # Safety
-/// As [`clone`].
+/// As for [`clone`].
 unsafe fn wake_by_ref(slot: *const ()) {
     if let (Some(slot), Some(runtime)) = (header(slot), crate::rank::RUNTIME.get()) {
         (runtime.wake)(slot.owner.load(Ordering::Acquire), slot.rank.get());
@@ -76,7 +76,7 @@ unsafe fn wake_by_ref(slot: *const ()) {
 }
 
 /// # Safety
-/// As [`clone`].
+/// As for [`clone`].
 unsafe fn drop_clone(slot: *const ()) {
     count(slot, -1);
 }

@@ -1,6 +1,6 @@
 //! The buffers of a call, and their bytes.
 //!
-//! A caller gives a buffer by reference, gives one on the root only, or gives none ([`Given`]). What
+//! A caller gives a buffer by reference, or gives none ([`Given`]). What
 //! an operation's description names as its bytes ([`Sent`], [`Room`]) says which buffers it takes:
 //! whole ones, ones in parts, lists of them.
 //!
@@ -15,6 +15,7 @@ use crate::datatype::{
     Partitioned, PartitionedBuffer, PartitionedBufferMut, Scalar, SystemDatatype,
     UncommittedDatatype,
 };
+use crate::error::ErrorKind;
 
 /// A buffer as a caller gives it, or none.
 pub(super) trait Given {
@@ -75,28 +76,6 @@ impl<B: ?Sized> GivenMut for &mut B {
     }
 }
 
-impl<B: ?Sized> Given for Option<&B> {
-    type Buffer = B;
-
-    fn given(&self) -> Option<&B> {
-        *self
-    }
-}
-
-impl<B: ?Sized> Given for Option<&mut B> {
-    type Buffer = B;
-
-    fn given(&self) -> Option<&B> {
-        self.as_deref()
-    }
-}
-
-impl<B: ?Sized> GivenMut for Option<&mut B> {
-    fn given_mut(&mut self) -> Option<&mut B> {
-        self.as_deref_mut()
-    }
-}
-
 // SAFETY: there is no value.
 unsafe impl Equivalence for Missing {
     type Out = SystemDatatype;
@@ -128,7 +107,9 @@ pub(super) trait Bytes: 'static {
     fn lie_in_buffers(&self) -> bool;
 
     /// Puts what has come into its place.
-    fn finish_all(&mut self) {}
+    fn finish_all(&mut self) -> Result<(), ErrorKind> {
+        Ok(())
+    }
 }
 
 /// Where nothing is sent or received.
@@ -155,7 +136,9 @@ impl<S: ?Sized, R: ?Sized> Room<S, R> for () {
     #[inline(always)]
     fn of(_: Option<&mut R>, _: Option<&S>, _: bool, _: AllApart<'_>) {}
 
-    fn settle(_: &mut R, _: Vec<Apart>) {}
+    fn settle(_: &mut R, _: Vec<Apart>) -> Result<(), ErrorKind> {
+        Ok(())
+    }
 }
 
 /// Bytes to send, made from a buffer of type `S`; none of them if there is no buffer.
@@ -175,7 +158,7 @@ pub(super) trait Room<S: ?Sized, R: ?Sized>: Bytes {
     fn of(buffer: Option<&mut R>, sent: Option<&S>, filled: bool, apart: AllApart<'_>) -> Self;
 
     /// Puts what has come apart into the buffer.
-    fn settle(buffer: &mut R, came: Vec<Apart>);
+    fn settle(buffer: &mut R, came: Vec<Apart>) -> Result<(), ErrorKind>;
 }
 
 /// Room for the result of a reduction, which has the type of the contributions.
@@ -256,8 +239,8 @@ impl<S: ?Sized, R: BufferMut + ?Sized> Room<S, R> for Incoming {
         buffer.map_or_else(Incoming::nothing, |buffer| incoming(buffer, filled, apart))
     }
 
-    fn settle(buffer: &mut R, came: Vec<Apart>) {
-        came.into_iter().for_each(|apart| apart.settle(buffer));
+    fn settle(buffer: &mut R, came: Vec<Apart>) -> Result<(), ErrorKind> {
+        came.into_iter().try_for_each(|apart| apart.settle(buffer))
     }
 }
 
@@ -273,8 +256,8 @@ impl<S: Buffer + ?Sized, R: BufferMut + ?Sized> Room<S, R> for Folded {
         })
     }
 
-    fn settle(buffer: &mut R, came: Vec<Apart>) {
-        <Incoming as Room<S, R>>::settle(buffer, came);
+    fn settle(buffer: &mut R, came: Vec<Apart>) -> Result<(), ErrorKind> {
+        <Incoming as Room<S, R>>::settle(buffer, came)
     }
 }
 
@@ -292,9 +275,14 @@ impl<S: ?Sized, R: PartitionedBufferMut + ?Sized> Room<S, R> for Vec<Incoming> {
         all
     }
 
-    fn settle(buffer: &mut R, came: Vec<Apart>) {
-        let mut came = came.into_iter();
-        each_part(buffer, |part| came.by_ref().take(1).for_each(|apart| apart.settle(part)));
+    fn settle(buffer: &mut R, came: Vec<Apart>) -> Result<(), ErrorKind> {
+        let (mut came, mut outcome) = (came.into_iter(), Ok(()));
+        each_part(buffer, |part| {
+            if let (Some(apart), Ok(())) = (came.next(), &outcome) {
+                outcome = apart.settle(part);
+            }
+        });
+        outcome
     }
 }
 
@@ -309,8 +297,8 @@ impl<S: ?Sized> Room<S, [DynBufferMut<'_>]> for Vec<Incoming> {
         buffers.into_iter().flatten().map(room).collect()
     }
 
-    fn settle(buffers: &mut [DynBufferMut<'_>], came: Vec<Apart>) {
-        came.into_iter().zip(buffers).for_each(|(apart, buffer)| apart.settle(buffer));
+    fn settle(buffers: &mut [DynBufferMut<'_>], came: Vec<Apart>) -> Result<(), ErrorKind> {
+        came.into_iter().zip(buffers).try_for_each(|(apart, buffer)| apart.settle(buffer))
     }
 }
 
@@ -345,8 +333,8 @@ impl Bytes for Incoming {
         !self.is_staged()
     }
 
-    fn finish_all(&mut self) {
-        Incoming::finish_all(self);
+    fn finish_all(&mut self) -> Result<(), ErrorKind> {
+        Incoming::finish_all(self)
     }
 }
 
@@ -356,8 +344,8 @@ impl Bytes for Folded {
         self.0.lie_in_buffers()
     }
 
-    fn finish_all(&mut self) {
-        self.0.finish_all();
+    fn finish_all(&mut self) -> Result<(), ErrorKind> {
+        self.0.finish_all()
     }
 }
 
@@ -372,7 +360,7 @@ impl Bytes for Vec<Incoming> {
         self.iter().all(Bytes::lie_in_buffers)
     }
 
-    fn finish_all(&mut self) {
-        self.iter_mut().for_each(Incoming::finish_all);
+    fn finish_all(&mut self) -> Result<(), ErrorKind> {
+        self.iter_mut().try_for_each(Incoming::finish_all)
     }
 }

@@ -10,7 +10,8 @@
 //! | [`into_future`](IntoFuture::into_future) | apart from them | whenever: dropped, it goes on |
 //! | [`persistent`](Call::persistent) | apart from them | whenever |
 //!
-//! In all of them what is wrong with the arguments is said at once, when the call is made or started.
+//! In all of them what is wrong with the arguments is found at once, when the call is made or started, and
+//! the rank has not taken part then.
 
 use std::future::Future;
 use std::mem;
@@ -22,7 +23,9 @@ use crate::collective::buffers::{AllApart, Bytes, Given, GivenMut, NO_ELEMENTS, 
 use crate::collective::checks::expect_root;
 use crate::datatype::wire::Apart;
 use crate::datatype::{Datatype, DatatypeRef, UncommittedDatatype};
-use crate::operation::{Background, Error, OrRefuse, Site, background, block_on_at, may_block};
+use crate::operation::{
+    At, Background, Error, ErrorKind, OrRefuse, Site, background, block_on_at, may_block,
+};
 use crate::request::{PersistentRequest, Request, Scope, immediate};
 use vrt_core::comm::CommunicatorHandle;
 use vrt_core::comm::algorithms::{Collective, Combined, combine_now};
@@ -49,9 +52,9 @@ pub(super) trait Description: Sized {
 
     /// Checks the arguments. Gives the operation as PEs combine it, if they ever do.
     ///
-    /// # Panics
-    /// When an argument is wrong.
-    fn check(&self, caller: &Caller<'_>, from: &Self::From, to: &mut Self::To) -> Option<Combined>;
+    /// # Errors
+    /// An argument is wrong.
+    fn check(&self, caller: &Caller<'_>, from: &Self::From, to: &mut Self::To) -> Plan;
 
     /// Does it.
     ///
@@ -62,8 +65,11 @@ pub(super) trait Description: Sized {
         begun: &Running<'_>,
         from: &Self::From,
         to: &Self::To,
-    ) -> Result<(), Error>;
+    ) -> Result<(), ErrorKind>;
 }
+
+/// How PEs combine an operation, if they ever do; or what is wrong with its arguments.
+pub(super) type Plan = Result<Option<Combined>, ErrorKind>;
 
 /// What is known of a call beside its bytes.
 #[derive(Clone, Copy)]
@@ -116,7 +122,7 @@ impl<D, S: Given, R: GivenMut> Takes<S, R> for D where
 
 /// The bytes of a call, and the operation as PEs combine it.
 type Checked<D> = (<D as Description>::From, <D as Description>::To, Option<Combined>);
-type BoxedOperation = Pin<Box<dyn Future<Output = ()>>>;
+type BoxedOperation = Pin<Box<dyn Future<Output = Result<(), Error>>>>;
 
 impl<'c, D: Takes<S, R>, S: Given, R: GivenMut> Call<'c, D, S, R> {
     #[inline(always)]
@@ -130,24 +136,30 @@ impl<'c, D: Takes<S, R>, S: Given, R: GivenMut> Call<'c, D, S, R> {
         Call { comm, site, description, send, receive }
     }
 
-    /// Waits until it is done. What is small and lies in the buffers is done without a future.
+    /// [`try_block`](Self::try_block), which panics when that gives an error.
     #[inline(always)]
     pub(super) fn block(self) {
-        self.expect_root();
+        self.try_block().or_refuse();
+    }
+
+    /// Waits until it is done. What is small and lies in the buffers is done without a future.
+    #[inline(always)]
+    pub(super) fn try_block(self) -> Result<(), Error> {
+        self.expect_root()?;
         let Call { comm, site, description, send, mut receive } = self;
         let elements = D::From::elements(send.given());
         let caller = Caller::new(comm, site, &elements);
-        let (from, to, combined) = check(&caller, &description, &send, &mut receive, None);
+        let (from, to, combined) = check(&caller, &description, &send, &mut receive, None)?;
         if let Some(combined) = combined
             && from.lie_in_buffers()
             && to.lie_in_buffers()
             // SAFETY: the buffers are borrowed for the blocking call.
-            && unsafe { combine_now(may_block(site), comm, site, &combined) }.or_refuse(site)
+            && unsafe { combine_now(may_block(site), comm, site, &combined) }.at(site)?
         {
-            return;
+            return Ok(());
         }
         // SAFETY: as above.
-        unsafe { block(caller, description, from, to) };
+        unsafe { block(caller, description, from, to) }
     }
 
     /// Makes it a task of the rank.
@@ -157,11 +169,11 @@ impl<'c, D: Takes<S, R>, S: Given, R: GivenMut> Call<'c, D, S, R> {
         (S, R): Lent<'a>,
         Sc: Scope<'a>,
     {
-        self.expect_root();
+        self.expect_root().or_refuse();
         let Call { comm, site, description, send, mut receive } = self;
         let elements = D::From::elements(send.given());
         let caller = Caller::new(comm, site, &elements);
-        let (from, to, _) = check(&caller, &description, &send, &mut receive, None);
+        let (from, to, _) = check(&caller, &description, &send, &mut receive, None).or_refuse();
         // SAFETY: the request borrows the buffers, and what the description borrows, until it is
         // done.
         unsafe {
@@ -189,14 +201,15 @@ impl<'c, D: Takes<S, R>, S: Given, R: GivenMut> Call<'c, D, S, R> {
 
     /// Checks that those who have no buffer for the root give none.
     #[inline(always)]
-    fn expect_root(&self) {
+    fn expect_root(&self) -> Result<(), Error> {
         let (sender, receiver) = (self.description.sender(), self.description.receiver());
         if let Some(root) = sender {
-            expect_root(self.comm, root, self.send.given().is_some(), &self.site);
+            expect_root(self.comm, root, self.send.given().is_some()).at(self.site)?;
         }
         if let Some(root) = receiver {
-            expect_root(self.comm, root, self.receive.given().is_some(), &self.site);
+            expect_root(self.comm, root, self.receive.given().is_some()).at(self.site)?;
         }
+        Ok(())
     }
 }
 
@@ -208,13 +221,13 @@ fn check<D: Takes<S, R>, S: Given, R: GivenMut>(
     send: &S,
     receive: &mut R,
     apart: AllApart<'_>,
-) -> Checked<D> {
+) -> Result<Checked<D>, Error> {
     let send = send.given().filter(|_| caller.is(description.sender()));
     let receive = receive.given_mut().filter(|_| caller.is(description.receiver()));
     let from = D::From::of(send, apart.is_some());
     let mut to = D::To::of(receive, send, D::FILLED, apart);
-    let combined = description.check(caller, &from, &mut to);
-    (from, to, combined)
+    let combined = description.check(caller, &from, &mut to).at(caller.site)?;
+    Ok((from, to, combined))
 }
 
 /// The operation on checked bytes.
@@ -226,15 +239,15 @@ unsafe fn operation<D: Description>(
     description: D,
     from: D::From,
     mut to: D::To,
-) -> impl Future<Output = ()> + use<D> {
+) -> impl Future<Output = Result<(), Error>> + use<D> {
     let (collective, elements) = (Collective::begin(comm, site), elements.to_owned_type());
     async move {
         let Collective { comm, site, .. } = &collective;
         let caller = Caller { comm, site: *site, elements: elements.datatype_ref() };
         let begun = Running { caller, collective: &collective };
         // SAFETY: as the caller promises.
-        unsafe { description.run(&begun, &from, &to) }.await.or_refuse(*site);
-        to.finish_all();
+        unsafe { description.run(&begun, &from, &to) }.await.at(*site)?;
+        to.finish_all().at(*site)
     }
 }
 
@@ -243,10 +256,15 @@ unsafe fn operation<D: Description>(
 /// # Safety
 /// The bytes are valid during the call.
 #[inline(never)]
-unsafe fn block<D: Description>(caller: Caller<'_>, description: D, from: D::From, to: D::To) {
+unsafe fn block<D: Description>(
+    caller: Caller<'_>,
+    description: D,
+    from: D::From,
+    to: D::To,
+) -> Result<(), Error> {
     let site = caller.site;
     // SAFETY: as the caller promises; the future is ready before this returns.
-    block_on_at(unsafe { operation(caller, description, from, to) }, site);
+    block_on_at(unsafe { operation(caller, description, from, to) }, site)
 }
 
 /// The operation with bytes of its own, and where those that come for the buffer are kept.
@@ -260,15 +278,21 @@ fn apart<D: Takes<S, R> + 'static, S: Given, R: GivenMut>(
     let mut came = Vec::new();
     let elements = D::From::elements(send.given());
     let caller = Caller::new(comm, site, &elements);
-    let (from, to, _) = check(&caller, &description, send, receive, Some(&mut came));
+    let (from, to, _) = check(&caller, &description, send, receive, Some(&mut came)).or_refuse();
     // SAFETY: the future has all bytes that it uses, and the description borrows nothing.
     (Box::pin(unsafe { operation(caller, description, from, to) }), came)
 }
 
 /// Puts what has come apart into the receive buffer.
-fn settle<D: Takes<S, R>, S: Given, R: GivenMut>(receive: &mut R, came: Vec<Apart>) {
-    if let Some(buffer) = receive.given_mut() {
-        D::To::settle(buffer, came);
+fn settle<D, S, R>(receive: &mut R, came: Vec<Apart>) -> Result<(), ErrorKind>
+where
+    D: Takes<S, R>,
+    S: Given,
+    R: GivenMut,
+{
+    match receive.given_mut() {
+        Some(buffer) => D::To::settle(buffer, came),
+        None => Ok(()),
     }
 }
 
@@ -314,10 +338,11 @@ where
     type IntoFuture = CallFuture<R>;
 
     fn into_future(self) -> CallFuture<R> {
-        self.expect_root();
+        self.expect_root().or_refuse();
         let Call { comm, site, description, send, mut receive } = self;
         let (future, came) = apart(comm, site, description, &send, &mut receive);
-        CallFuture { operation: background(future), receive, came, settle: settle::<D, S, R> }
+        let (operation, settle) = (background(OrPanic(future)), settle::<D, S, R>);
+        CallFuture { operation, receive, came, settle, site }
     }
 }
 
@@ -326,10 +351,11 @@ where
 /// It can be dropped or forgotten. Others wait for this rank's part in the operation, so one that has
 /// begun and is dropped goes on by itself, with a result that nobody sees.
 pub(super) struct CallFuture<R> {
-    operation: Background<BoxedOperation>,
+    operation: Background<OrPanic>,
     receive: R,
     came: Vec<Apart>,
-    settle: fn(&mut R, Vec<Apart>),
+    settle: fn(&mut R, Vec<Apart>) -> Result<(), ErrorKind>,
+    site: Site,
 }
 
 impl<R: Unpin> Future for CallFuture<R> {
@@ -338,7 +364,18 @@ impl<R: Unpin> Future for CallFuture<R> {
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
         let this = self.get_mut();
         ready!(Pin::new(&mut this.operation).poll(context));
-        (this.settle)(&mut this.receive, mem::take(&mut this.came));
+        (this.settle)(&mut this.receive, mem::take(&mut this.came)).at(this.site).or_refuse();
         Poll::Ready(())
+    }
+}
+
+/// An operation whose error is not passed over when it goes on by itself.
+struct OrPanic(BoxedOperation);
+
+impl Future for OrPanic {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        self.0.as_mut().poll(context).map(OrRefuse::or_refuse)
     }
 }

@@ -10,11 +10,30 @@ use crate::collective::reductions::{Reduce, ReduceScatter, Scan};
 use crate::datatype::{
     Buffer, BufferMut, DynBuffer, DynBufferMut, PartitionedBuffer, PartitionedBufferMut,
 };
+use crate::error::Error;
 use crate::operation::site;
 use crate::request::{Request, Scope, StaticScope};
 use crate::topology::Communicator;
 
 /// Collective operations without a root.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::collective::SystemOperation;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     let me = world.rank();
+///     let mut all = [0; 3];
+///     world.all_gather_into(&(10 * me), &mut all);
+///     assert_eq!(all, [0, 10, 20]);
+///
+///     let mut up_to_me = 0;
+///     world.scan_into(&me, &mut up_to_me, SystemOperation::sum());
+///     assert_eq!(up_to_me, (0..=me).sum::<i32>());
+/// });
+/// ```
 pub trait CommunicatorCollectives: Communicator {
     /// Waits until all ranks have come here (section 6.3).
     #[track_caller]
@@ -42,6 +61,21 @@ pub trait CommunicatorCollectives: Communicator {
     ) {
         let site = site!("all_gather_into");
         Call::new(self.as_handle(), site, Gather { root: None }, sendbuf, recvbuf).block();
+    }
+
+    /// [`all_gather_into`](Self::all_gather_into) that returns what was wrong.
+    ///
+    /// # Errors
+    /// An argument is wrong, and this rank has not taken part; or ranks do not agree.
+    /// [`error`](crate::error) says what holds then, here and on the others.
+    #[track_caller]
+    fn try_all_gather_into<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+    ) -> Result<(), Error> {
+        let site = site!("all_gather_into");
+        Call::new(self.as_handle(), site, Gather { root: None }, sendbuf, recvbuf).try_block()
     }
 
     /// [`all_gather_into`](Self::all_gather_into), as a request.
@@ -111,6 +145,21 @@ pub trait CommunicatorCollectives: Communicator {
     ) {
         let site = site!("all_to_all_into");
         Call::new(self.as_handle(), site, AllToAll, sendbuf, recvbuf).block();
+    }
+
+    /// [`all_to_all_into`](Self::all_to_all_into) that returns what was wrong.
+    ///
+    /// # Errors
+    /// An argument is wrong, and this rank has not taken part; or ranks do not agree.
+    /// [`error`](crate::error) says what holds then, here and on the others.
+    #[track_caller]
+    fn try_all_to_all_into<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+    ) -> Result<(), Error> {
+        let site = site!("all_to_all_into");
+        Call::new(self.as_handle(), site, AllToAll, sendbuf, recvbuf).try_block()
     }
 
     /// [`all_to_all_into`](Self::all_to_all_into), as a request.
@@ -211,6 +260,40 @@ pub trait CommunicatorCollectives: Communicator {
     ) {
         let site = site!("all_reduce_into");
         Call::new(self.as_handle(), site, Reduce { root: None, op }, sendbuf, recvbuf).block();
+    }
+
+    /// [`all_reduce_into`](Self::all_reduce_into) that returns what was wrong.
+    ///
+    /// # Errors
+    /// An argument is wrong, and this rank has not taken part; or ranks do not agree.
+    /// [`error`](crate::error) says what holds then, here and on the others.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     // The ranks contribute different lengths. Both hear of it, and go on.
+    ///     let mine = vec![1; 1 + world.rank() as usize];
+    ///     let mut sums = mine.clone();
+    ///     assert!(world.try_all_reduce_into(&mine, &mut sums, SystemOperation::sum()).is_err());
+    ///
+    ///     let mut sum = 0;
+    ///     world.all_reduce_into(&1, &mut sum, SystemOperation::sum());
+    ///     assert_eq!(sum, 2);
+    /// });
+    /// ```
+    #[track_caller]
+    fn try_all_reduce_into<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+        op: O,
+    ) -> Result<(), Error> {
+        let site = site!("all_reduce_into");
+        Call::new(self.as_handle(), site, Reduce { root: None, op }, sendbuf, recvbuf).try_block()
     }
 
     /// [`all_reduce_into`](Self::all_reduce_into), as a request.

@@ -38,7 +38,7 @@ mod checks;
 mod communicator;
 mod moves;
 mod neighbors;
-mod operation;
+pub(crate) mod operation;
 pub(crate) mod reduce_op;
 mod reductions;
 mod root;

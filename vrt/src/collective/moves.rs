@@ -1,9 +1,10 @@
 //! The operations that move data, each described once.
 
 use crate::Rank;
-use crate::collective::call::{Caller, Description, Running};
+use crate::collective::call::{Caller, Description, Plan, Running};
+use crate::collective::checks::{expect_bytes, expect_type};
 use crate::datatype::wire::{Incoming, Outgoing};
-use crate::operation::Error;
+use crate::error::ErrorKind;
 use vrt_core::comm::algorithms::{Combined, In, Out};
 
 pub(super) fn ins(parts: &[Outgoing]) -> Vec<In> {
@@ -23,11 +24,11 @@ impl Description for Barrier {
     type To = ();
 
     #[inline(always)]
-    fn check(&self, _: &Caller<'_>, _: &(), _: &mut ()) -> Option<Combined> {
-        Some(Combined::barrier())
+    fn check(&self, _: &Caller<'_>, _: &(), _: &mut ()) -> Plan {
+        Ok(Some(Combined::barrier()))
     }
 
-    async unsafe fn run(&self, begun: &Running<'_>, _: &(), _: &()) -> Result<(), Error> {
+    async unsafe fn run(&self, begun: &Running<'_>, _: &(), _: &()) -> Result<(), ErrorKind> {
         // SAFETY: there are no bytes.
         unsafe { begun.collective.barrier() }.await
     }
@@ -46,8 +47,8 @@ impl Description for Broadcast {
     const FILLED: bool = true;
 
     #[inline(always)]
-    fn check(&self, _: &Caller<'_>, _: &Outgoing, data: &mut Incoming) -> Option<Combined> {
-        Some(Combined::broadcast(self.root as usize, data.out()))
+    fn check(&self, _: &Caller<'_>, _: &Outgoing, data: &mut Incoming) -> Plan {
+        Ok(Some(Combined::broadcast(self.root as usize, data.out())))
     }
 
     async unsafe fn run(
@@ -55,7 +56,7 @@ impl Description for Broadcast {
         begun: &Running<'_>,
         _: &Outgoing,
         data: &Incoming,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ErrorKind> {
         // SAFETY: as the caller promises.
         unsafe { begun.collective.broadcast(self.root as usize, data.out()) }.await
     }
@@ -77,13 +78,13 @@ impl Description for Gather {
     }
 
     #[inline(always)]
-    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Incoming) -> Option<Combined> {
+    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Incoming) -> Plan {
         if caller.is(self.root) {
-            caller.expect_gathered(from.len, to.len);
-            caller.expect_type(from, to, from.len);
+            caller.expect_gathered(from.len, to.len)?;
+            expect_type(from, to, from.len)?;
         }
         let root = self.root.map(|root| root as usize);
-        Some(Combined::gather(root, from.input(), Some(to.out())))
+        Ok(Some(Combined::gather(root, from.input(), Some(to.out()))))
     }
 
     async unsafe fn run(
@@ -91,7 +92,7 @@ impl Description for Gather {
         begun: &Running<'_>,
         from: &Outgoing,
         to: &Incoming,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ErrorKind> {
         let root = self.root.map(|root| root as usize);
         // SAFETY: as the caller promises.
         unsafe { begun.collective.gather(root, from.input(), Some(to.out())) }.await
@@ -112,11 +113,11 @@ impl Description for GatherVarcount {
         self.root
     }
 
-    fn check(&self, caller: &Caller<'_>, _: &Outgoing, to: &mut Vec<Incoming>) -> Option<Combined> {
+    fn check(&self, caller: &Caller<'_>, _: &Outgoing, to: &mut Vec<Incoming>) -> Plan {
         if caller.is(self.root) {
-            caller.expect_parts("receive buffer", to.len());
+            caller.expect_parts("receive buffer", to.len())?;
         }
-        None
+        Ok(None)
     }
 
     async unsafe fn run(
@@ -124,7 +125,7 @@ impl Description for GatherVarcount {
         begun: &Running<'_>,
         from: &Outgoing,
         to: &Vec<Incoming>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ErrorKind> {
         let root = self.root.map(|root| root as usize);
         let parts = outs(to);
         // SAFETY: as the caller promises.
@@ -146,16 +147,16 @@ impl Description for Scatter {
         Some(self.root)
     }
 
-    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Incoming) -> Option<Combined> {
+    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Incoming) -> Plan {
         if caller.is(Some(self.root)) {
-            caller.expect_bytes(
+            expect_bytes(
                 "send buffer",
                 from.len,
                 to.len.saturating_mul(caller.comm.size as usize),
-            );
-            caller.expect_type(from, to, to.len);
+            )?;
+            expect_type(from, to, to.len)?;
         }
-        None
+        Ok(None)
     }
 
     async unsafe fn run(
@@ -163,7 +164,7 @@ impl Description for Scatter {
         begun: &Running<'_>,
         from: &Outgoing,
         to: &Incoming,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ErrorKind> {
         let root = self.root as usize;
         // SAFETY: as the caller promises.
         unsafe { begun.collective.scatter(root, Some(from.input()), to.out()) }.await
@@ -184,16 +185,11 @@ impl Description for ScatterVarcount {
         Some(self.root)
     }
 
-    fn check(
-        &self,
-        caller: &Caller<'_>,
-        from: &Vec<Outgoing>,
-        _: &mut Incoming,
-    ) -> Option<Combined> {
+    fn check(&self, caller: &Caller<'_>, from: &Vec<Outgoing>, _: &mut Incoming) -> Plan {
         if caller.is(Some(self.root)) {
-            caller.expect_parts("send buffer", from.len());
+            caller.expect_parts("send buffer", from.len())?;
         }
-        None
+        Ok(None)
     }
 
     async unsafe fn run(
@@ -201,7 +197,7 @@ impl Description for ScatterVarcount {
         begun: &Running<'_>,
         from: &Vec<Outgoing>,
         to: &Incoming,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ErrorKind> {
         let (root, parts) = (self.root as usize, ins(from));
         // SAFETY: as the caller promises.
         unsafe { begun.collective.scatter_parts(root, Some(&parts), to.out()) }.await
@@ -217,10 +213,10 @@ impl Description for AllToAll {
     type To = Incoming;
 
     #[inline(always)]
-    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Incoming) -> Option<Combined> {
-        caller.expect_equal_parts(from.len, to.len);
-        caller.expect_type(from, to, from.len);
-        Some(Combined::all_to_all(from.input(), to.out()))
+    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Incoming) -> Plan {
+        caller.expect_equal_parts(from.len, to.len)?;
+        expect_type(from, to, from.len)?;
+        Ok(Some(Combined::all_to_all(from.input(), to.out())))
     }
 
     async unsafe fn run(
@@ -228,7 +224,7 @@ impl Description for AllToAll {
         begun: &Running<'_>,
         from: &Outgoing,
         to: &Incoming,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ErrorKind> {
         // SAFETY: as the caller promises.
         unsafe { begun.collective.all_to_all(from.input(), to.out()) }.await
     }
@@ -242,15 +238,10 @@ impl Description for AllToAllVarcount {
     type From = Vec<Outgoing>;
     type To = Vec<Incoming>;
 
-    fn check(
-        &self,
-        caller: &Caller<'_>,
-        from: &Vec<Outgoing>,
-        to: &mut Vec<Incoming>,
-    ) -> Option<Combined> {
-        caller.expect_parts("send buffer", from.len());
-        caller.expect_parts("receive buffer", to.len());
-        None
+    fn check(&self, caller: &Caller<'_>, from: &Vec<Outgoing>, to: &mut Vec<Incoming>) -> Plan {
+        caller.expect_parts("send buffer", from.len())?;
+        caller.expect_parts("receive buffer", to.len())?;
+        Ok(None)
     }
 
     async unsafe fn run(
@@ -258,7 +249,7 @@ impl Description for AllToAllVarcount {
         begun: &Running<'_>,
         from: &Vec<Outgoing>,
         to: &Vec<Incoming>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ErrorKind> {
         let (ins, outs) = (ins(from), outs(to));
         // SAFETY: as the caller promises.
         unsafe { begun.collective.all_to_all_parts(&ins, &outs) }.await

@@ -5,19 +5,20 @@
 //! of the receive buffer stays as it is.
 
 use crate::collective::buffers::{Given, GivenMut};
-use crate::collective::call::{Call, Caller, Description, Running, Takes};
+use crate::collective::call::{Call, Caller, Description, Plan, Running, Takes};
+use crate::collective::checks::expect_bytes;
 use crate::collective::moves::{ins, outs};
 use crate::datatype::wire::{Incoming, Outgoing};
 use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
+use crate::error::{At, ErrorKind, OrRefuse};
 use crate::operation::site;
-use crate::operation::{Error, Pending, Site};
+use crate::operation::{Pending, Site};
 use crate::request::{PersistentRequest, Request, Scope};
 use crate::topology::Communicator;
 use vrt_core::comm::CommunicatorHandle;
-use vrt_core::comm::algorithms::{Combined, In, Out};
+use vrt_core::comm::algorithms::{In, Out};
 use vrt_core::comm::shape::{self, Neighbors};
 use vrt_core::pe::{self, Started};
-use vrt_slot::report::count;
 
 /// Collective operations of a communicator whose ranks are a grid or a graph: with the neighbours,
 /// in their order (of a grid: for each dimension the one below, then the one above).
@@ -25,6 +26,19 @@ use vrt_slot::report::count;
 /// # Panics
 /// All of them: when the communicator has no neighbourhood, or a buffer does not have a part for
 /// each neighbour.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(4, |world| {
+///     let ring = world.create_cartesian_communicator(&[4], &[true], false).unwrap();
+///     let (me, mut beside) = (ring.rank(), [0; 2]);
+///     ring.neighbor_all_gather_into(&me, &mut beside);
+///     assert_eq!(beside, [(me + 3) % 4, (me + 1) % 4]);
+/// });
+/// ```
 pub trait NeighborCollectives: Communicator {
     /// Sends the same to all neighbours, and receives from each.
     #[track_caller]
@@ -271,31 +285,23 @@ fn call<D: Takes<S, R>, S: Given, R: GivenMut>(
     send: S,
     receive: R,
 ) -> Call<'_, D, S, R> {
-    let neighbors = shape::neighbors(comm).unwrap_or_else(|| {
-        panic!("rank {} in {site}: the communicator is no grid and no graph", comm.rank)
-    });
+    let neighbors = shape::neighbors(comm).ok_or(ErrorKind::NoNeighbors).at(site).or_refuse();
     Call::new(comm, site, description(neighbors), send, receive)
 }
 
-impl Caller<'_> {
-    /// Checks that there is a part for each neighbour.
-    fn expect_neighbors(&self, what: &str, parts: usize, neighbors: usize) {
-        let site = self.site;
-        if parts != neighbors {
-            let (parts, neighbors) = (count(parts, "part"), count(neighbors, "neighbour"));
-            panic!("{site}: the {what} buffer has {parts} for {neighbors}");
-        }
+/// Checks that there is a part for each neighbour.
+fn expect_neighbors(what: &'static str, parts: usize, neighbors: usize) -> Result<(), ErrorKind> {
+    match parts == neighbors {
+        true => Ok(()),
+        false => Err(ErrorKind::NeighborParts { what, parts, neighbors }),
     }
+}
 
-    /// Checks that there can be an equal part for each neighbour.
-    fn expect_divisible(&self, what: &str, len: usize, neighbors: usize) {
-        let site = self.site;
-        if neighbors > 0 && !len.is_multiple_of(neighbors) {
-            panic!(
-                "{site}: the {what} buffer has {}, no multiple of {neighbors} neighbours",
-                count(len, "byte")
-            );
-        }
+/// Checks that there can be an equal part for each neighbour.
+fn expect_divisible(what: &'static str, bytes: usize, neighbors: usize) -> Result<(), ErrorKind> {
+    match neighbors == 0 || bytes.is_multiple_of(neighbors) {
+        true => Ok(()),
+        false => Err(ErrorKind::NotDivisible { what, bytes, neighbors }),
     }
 }
 
@@ -309,9 +315,9 @@ impl Description for NeighborAllGather {
 
     const FILLED: bool = true;
 
-    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Incoming) -> Option<Combined> {
-        caller.expect_bytes("receive buffer", to.len, from.len * self.0.sources.len());
-        None
+    fn check(&self, _: &Caller<'_>, from: &Outgoing, to: &mut Incoming) -> Plan {
+        expect_bytes("receive buffer", to.len, from.len * self.0.sources.len())?;
+        Ok(None)
     }
 
     async unsafe fn run(
@@ -319,7 +325,7 @@ impl Description for NeighborAllGather {
         begun: &Running<'_>,
         from: &Outgoing,
         to: &Incoming,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ErrorKind> {
         let ins = vec![from.input(); self.0.destinations.len()];
         let outs = to.out().parts(self.0.sources.len());
         // SAFETY: as the caller promises.
@@ -337,9 +343,9 @@ impl Description for NeighborAllGatherVarcount {
 
     const FILLED: bool = true;
 
-    fn check(&self, caller: &Caller<'_>, _: &Outgoing, to: &mut Vec<Incoming>) -> Option<Combined> {
-        caller.expect_neighbors("receive", to.len(), self.0.sources.len());
-        None
+    fn check(&self, _: &Caller<'_>, _: &Outgoing, to: &mut Vec<Incoming>) -> Plan {
+        expect_neighbors("receive buffer", to.len(), self.0.sources.len())?;
+        Ok(None)
     }
 
     async unsafe fn run(
@@ -347,7 +353,7 @@ impl Description for NeighborAllGatherVarcount {
         begun: &Running<'_>,
         from: &Outgoing,
         to: &Vec<Incoming>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ErrorKind> {
         let ins = vec![from.input(); self.0.destinations.len()];
         // SAFETY: as the caller promises.
         unsafe { exchange(begun, &self.0, ins, outs(to)) }.await
@@ -364,10 +370,10 @@ impl Description for NeighborAllToAll {
 
     const FILLED: bool = true;
 
-    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Incoming) -> Option<Combined> {
-        caller.expect_divisible("receive", to.len, self.0.sources.len());
-        caller.expect_divisible("send", from.len, self.0.destinations.len());
-        None
+    fn check(&self, _: &Caller<'_>, from: &Outgoing, to: &mut Incoming) -> Plan {
+        expect_divisible("receive buffer", to.len, self.0.sources.len())?;
+        expect_divisible("send buffer", from.len, self.0.destinations.len())?;
+        Ok(None)
     }
 
     async unsafe fn run(
@@ -375,7 +381,7 @@ impl Description for NeighborAllToAll {
         begun: &Running<'_>,
         from: &Outgoing,
         to: &Incoming,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ErrorKind> {
         let ins = from.input().parts(self.0.destinations.len());
         let outs = to.out().parts(self.0.sources.len());
         // SAFETY: as the caller promises.
@@ -393,15 +399,10 @@ impl Description for NeighborAllToAllVarcount {
 
     const FILLED: bool = true;
 
-    fn check(
-        &self,
-        caller: &Caller<'_>,
-        from: &Vec<Outgoing>,
-        to: &mut Vec<Incoming>,
-    ) -> Option<Combined> {
-        caller.expect_neighbors("send", from.len(), self.0.destinations.len());
-        caller.expect_neighbors("receive", to.len(), self.0.sources.len());
-        None
+    fn check(&self, _: &Caller<'_>, from: &Vec<Outgoing>, to: &mut Vec<Incoming>) -> Plan {
+        expect_neighbors("send buffer", from.len(), self.0.destinations.len())?;
+        expect_neighbors("receive buffer", to.len(), self.0.sources.len())?;
+        Ok(None)
     }
 
     async unsafe fn run(
@@ -409,7 +410,7 @@ impl Description for NeighborAllToAllVarcount {
         begun: &Running<'_>,
         from: &Vec<Outgoing>,
         to: &Vec<Incoming>,
-    ) -> Result<(), Error> {
+    ) -> Result<(), ErrorKind> {
         // SAFETY: as the caller promises.
         unsafe { exchange(begun, &self.0, ins(from), outs(to)) }.await
     }
@@ -422,7 +423,7 @@ async unsafe fn exchange(
     neighbors: &Neighbors,
     ins: Vec<In>,
     outs: Vec<Out>,
-) -> Result<(), Error> {
+) -> Result<(), ErrorKind> {
     let (collective, site) = (begun.collective, begun.caller.site);
     collective.number();
     let mut receiving = Vec::with_capacity(outs.len());
@@ -440,17 +441,19 @@ async unsafe fn exchange(
         // SAFETY: as the caller promises.
         sending.push(wait(pe::with(|pe| unsafe { pe.engine.send(&message) }), site));
     }
+    // All that was begun is waited for, also if something that came does not fit.
+    let mut came = Ok(());
     for (from, len, receive) in receiving {
         let outcome = match receive {
             Ok(outcome) => outcome,
             Err(pending) => pending.await?,
         };
-        collective.check_came(&outcome, len, from)?;
+        came = came.and_then(|()| collective.check_came(&outcome, len, from));
     }
     for pending in sending.into_iter().filter_map(Result::err) {
         pending.await?;
     }
-    Ok(())
+    came
 }
 
 fn wait(started: Started, site: Site) -> Result<pe::Completion, Pending> {

@@ -5,12 +5,23 @@ use std::fmt;
 use crate::collective::checks::expect_bytes;
 use crate::collective::reduce_op::{Closure, Function, UnsafeUserFunction, reduce_op};
 use crate::datatype::{Buffer, BufferMut, DynBuffer, DynBufferMut, UncommittedDatatype, wire};
-use crate::operation::{OrRefuse, site};
+use crate::operation::{At, OrRefuse, site};
 use vrt_core::comm::bytes::expect_type;
 use vrt_core::comm::operator::Op;
 
-/// A reduction.
-pub trait Operation {
+pub(crate) mod sealed {
+    use super::Function;
+
+    /// Things that can be applied to contributions.
+    pub trait Applies {
+        /// What it does.
+        fn function(&self) -> Function<'_>;
+    }
+}
+use sealed::Applies;
+
+/// A reduction: a [`SystemOperation`] such as the sum, or one of the program, such as a [`UserOperation`].
+pub trait Operation: Applies {
     /// Whether the order of operands does not matter. Operands keep the order of ranks anyway.
     fn is_commutative(&self) -> bool {
         match self.function() {
@@ -18,17 +29,15 @@ pub trait Operation {
             Function::Closure { commutes, .. } | Function::C { commutes, .. } => commutes,
         }
     }
-
-    /// What it does.
-    #[doc(hidden)]
-    fn function(&self) -> Function<'_>;
 }
 
-impl<T: Operation + ?Sized> Operation for &T {
+impl<T: Applies + ?Sized> Applies for &T {
     fn function(&self) -> Function<'_> {
         (**self).function()
     }
 }
+
+impl<T: Applies + ?Sized> Operation for T {}
 
 /// A predefined reduction (section 6.9.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -75,7 +84,7 @@ system_operations! {
     no_op => Nothing,
 }
 
-impl Operation for SystemOperation {
+impl Applies for SystemOperation {
     fn function(&self) -> Function<'_> {
         Function::Predefined(self.0)
     }
@@ -146,7 +155,7 @@ impl<'a> UserOperation<'a> {
     }
 }
 
-impl Operation for UserOperation<'_> {
+impl Applies for UserOperation<'_> {
     fn function(&self) -> Function<'_> {
         Function::Closure { function: &*self.function, commutes: self.commutes }
     }
@@ -195,7 +204,7 @@ impl UnsafeUserOperation {
     }
 }
 
-impl Operation for UnsafeUserOperation {
+impl Applies for UnsafeUserOperation {
     fn function(&self) -> Function<'_> {
         Function::C { function: self.function, commutes: self.commutes }
     }
@@ -206,6 +215,16 @@ impl Operation for UnsafeUserOperation {
 ///
 /// # Panics
 /// When the buffers are not equally long, or the operation is not defined for their elements.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::collective::{SystemOperation, reduce_local_into};
+///
+/// let mut largest = [1, 5];
+/// reduce_local_into(&[3, 4], &mut largest, SystemOperation::max());
+/// assert_eq!(largest, [3, 5]);
+/// ```
 #[track_caller]
 pub fn reduce_local_into<S, R, O>(inbuf: &S, inoutbuf: &mut R, op: O)
 where
@@ -215,11 +234,11 @@ where
 {
     let site = site!("reduce_local_into");
     let datatype = inbuf.as_datatype().datatype_ref().to_owned_type();
-    let op = reduce_op(op.function(), &datatype, site);
+    let op = reduce_op(op.function(), &datatype).at(site).or_refuse();
     let from = wire::outgoing(inbuf);
     let mut to = wire::incoming_filled(inoutbuf);
-    expect_bytes("receive buffer", to.len, from.len, &site);
-    expect_type(from.signature, to.signature, from.len).or_refuse(site);
+    expect_bytes("receive buffer", to.len, from.len).at(site).or_refuse();
+    expect_type(from.signature, to.signature, from.len).at(site).or_refuse();
     if from.len == 0 {
         return;
     }
@@ -230,6 +249,6 @@ where
             std::slice::from_raw_parts_mut(to.at, to.len),
         )
     };
-    op.fold_right(left, right).or_refuse(site);
-    to.finish_all();
+    op.fold_right(left, right).at(site).or_refuse();
+    to.finish_all().at(site).or_refuse();
 }

@@ -12,13 +12,12 @@ use vrt_core::comm::reduce_op::{self, ReduceOp, apply_unpacked};
 
 use crate::Count;
 use crate::datatype::{DatatypeRef, DynBuffer, DynBufferMut, OwnedDatatype};
+use crate::error::ErrorKind;
 use crate::ffi::MPI_Datatype;
-use crate::operation::{Error, OrRefuse, Site};
 use crate::raw::AsRaw;
 
 /// What an operation does.
 #[derive(Clone, Copy)]
-#[doc(hidden)]
 pub enum Function<'a> {
     Predefined(Op),
     Closure { function: &'a Closure<'a>, commutes: bool },
@@ -42,38 +41,36 @@ pub type UnsafeUserFunction =
 
 /// An operation on elements of a datatype.
 ///
-/// # Panics
-/// When the operation is predefined, but not for these elements.
+/// # Errors
+/// The operation is predefined, but not for these elements.
 pub(crate) fn reduce_op<'a>(
     function: Function<'a>,
     datatype: &OwnedDatatype,
-    site: Site,
-) -> ReduceOp<'a> {
-    if let Some(operator) = predefined(function, datatype.datatype_ref(), site) {
-        return ReduceOp::Predefined(operator);
+) -> Result<ReduceOp<'a>, ErrorKind> {
+    if let Some(operator) = predefined(function, datatype.datatype_ref())? {
+        return Ok(ReduceOp::Predefined(operator));
     }
     let datatype = datatype.clone();
-    ReduceOp::User(Box::new(move |left, right| {
+    Ok(ReduceOp::User(Box::new(move |left, right| {
         datatype.datatype_ref().with_layout(|layout| {
             apply_unpacked(layout, left, right, |left, right, count| {
                 call(function, datatype.datatype_ref(), left, right, count)
             })
         })
-    }))
+    })))
 }
 
 /// A predefined operation on elements of a datatype; `None` when it is a user's.
 ///
-/// # Panics
+/// # Errors
 /// As [`reduce_op`](fn@reduce_op).
 #[inline(always)]
 pub(crate) fn predefined(
     function: Function<'_>,
     datatype: DatatypeRef<'_>,
-    site: Site,
-) -> Option<Operator> {
-    let Function::Predefined(op) = function else { return None };
-    Some(reduce_op::predefined(op, datatype.scalar()).or_refuse(site))
+) -> Result<Option<Operator>, ErrorKind> {
+    let Function::Predefined(op) = function else { return Ok(None) };
+    reduce_op::predefined(op, datatype.scalar()).map(Some)
 }
 
 fn call(
@@ -82,7 +79,7 @@ fn call(
     left: *mut u8,
     right: *mut u8,
     elements: usize,
-) -> Result<(), Error> {
+) -> Result<(), ErrorKind> {
     let extent = datatype.with_layout(|layout| layout.extent());
     let (mut at, most) = (0, Count::MAX as usize);
     // More elements than a count can say come in parts.
@@ -123,6 +120,6 @@ fn call(
             .map(|text| (*text).to_owned())
             .or_else(|| payload.downcast_ref::<String>().cloned())
             .unwrap_or_else(|| "(no message)".to_owned());
-        Error::UserOperation { elements, why }
+        ErrorKind::UserOperation { elements, why }
     })
 }

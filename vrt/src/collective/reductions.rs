@@ -1,11 +1,12 @@
 //! The operations that fold data, each described once.
 
 use crate::collective::buffers::Folded;
-use crate::collective::call::{Caller, Description, Running};
+use crate::collective::call::{Caller, Description, Plan, Running};
+use crate::collective::checks::{expect_bytes, expect_result_type};
 use crate::collective::operation::Operation;
 use crate::collective::reduce_op::{predefined, reduce_op};
 use crate::datatype::wire::Outgoing;
-use crate::operation::Error;
+use crate::error::ErrorKind;
 use crate::{Count, Rank};
 use vrt_core::comm::algorithms::Combined;
 use vrt_core::comm::operator::Operator;
@@ -14,23 +15,24 @@ use vrt_core::comm::reduce_op::ReduceOp;
 impl Caller<'_> {
     /// The predefined operation that is applied to what is sent; `None` when it is a user's.
     ///
-    /// # Panics
-    /// When the operation is predefined, but not for these elements.
+    /// # Errors
+    /// The operation is predefined, but not for these elements.
     #[inline(always)]
-    fn operator(&self, op: &impl Operation) -> Option<Operator> {
-        predefined(op.function(), self.elements, self.site)
+    fn operator(&self, op: &impl Operation) -> Result<Option<Operator>, ErrorKind> {
+        predefined(op.function(), self.elements)
     }
 
     /// What is applied to what is sent.
-    fn reduce_op<'a>(&self, op: &'a impl Operation) -> ReduceOp<'a> {
-        reduce_op(op.function(), &self.elements.to_owned_type(), self.site)
+    fn reduce_op<'a>(&self, op: &'a impl Operation) -> Result<ReduceOp<'a>, ErrorKind> {
+        reduce_op(op.function(), &self.elements.to_owned_type())
     }
 
     /// Checks that there is room for the result of a reduction, and takes no more of it.
     #[inline(always)]
-    fn take_result(&self, from: &Outgoing, to: &mut Folded) {
-        self.expect_result(from, &to.0);
+    fn take_result(&self, from: &Outgoing, to: &mut Folded) -> Result<(), ErrorKind> {
+        self.expect_result(from, &to.0)?;
         to.0.len = from.len;
+        Ok(())
     }
 }
 
@@ -51,13 +53,13 @@ impl<O: Operation> Description for Reduce<O> {
     }
 
     #[inline(always)]
-    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Folded) -> Option<Combined> {
+    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Folded) -> Plan {
         if caller.is(self.root) {
-            caller.take_result(from, to);
+            caller.take_result(from, to)?;
         }
-        let operator = caller.operator(&self.op)?;
+        let Some(operator) = caller.operator(&self.op)? else { return Ok(None) };
         let root = self.root.map(|root| root as usize);
-        Some(Combined::reduce(operator, root, from.input(), Some(to.0.out())))
+        Ok(Some(Combined::reduce(operator, root, from.input(), Some(to.0.out()))))
     }
 
     async unsafe fn run(
@@ -65,8 +67,8 @@ impl<O: Operation> Description for Reduce<O> {
         begun: &Running<'_>,
         from: &Outgoing,
         to: &Folded,
-    ) -> Result<(), Error> {
-        let op = begun.caller.reduce_op(&self.op);
+    ) -> Result<(), ErrorKind> {
+        let op = begun.caller.reduce_op(&self.op)?;
         let root = self.root.map(|root| root as usize);
         let (input, out) = (from.input(), to.0.out());
         // SAFETY: as the caller promises.
@@ -84,18 +86,14 @@ pub(super) struct ReduceScatter<O> {
 
 impl<O> ReduceScatter<O> {
     /// The bytes that each rank gets.
-    fn lengths(&self, caller: &Caller<'_>, to: &Folded) -> Vec<usize> {
+    fn lengths(&self, caller: &Caller<'_>, to: &Folded) -> Result<Vec<usize>, ErrorKind> {
         let Some(counts) = &self.counts else {
-            return vec![to.0.len; caller.comm.size as usize];
+            return Ok(vec![to.0.len; caller.comm.size as usize]);
         };
         let each = caller.elements.size();
-        let bytes = |count: &Count| usize::try_from(*count).ok()?.checked_mul(each);
-        let length = |count| match bytes(count) {
-            Some(bytes) => bytes,
-            None => panic!(
-                "rank {} in {}: a part of {count} elements of {each} bytes",
-                caller.comm.rank, caller.site
-            ),
+        let length = |&elements: &Count| {
+            let length = usize::try_from(elements).ok().and_then(|it| it.checked_mul(each));
+            length.ok_or(ErrorKind::PartLength { elements, each })
         };
         counts.iter().map(length).collect()
     }
@@ -105,18 +103,18 @@ impl<O: Operation> Description for ReduceScatter<O> {
     type From = Outgoing;
     type To = Folded;
 
-    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Folded) -> Option<Combined> {
-        let lengths = self.lengths(caller, to);
-        caller.expect_parts("list of counts", lengths.len());
-        caller.expect_bytes("receive buffer", to.0.len, lengths[caller.comm.rank as usize]);
-        caller.expect_bytes(
+    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Folded) -> Plan {
+        let lengths = self.lengths(caller, to)?;
+        caller.expect_parts("list of counts", lengths.len())?;
+        expect_bytes("receive buffer", to.0.len, lengths[caller.comm.rank as usize])?;
+        expect_bytes(
             "send buffer",
             from.len,
             lengths.iter().fold(0, |sum, len| sum.saturating_add(*len)),
-        );
-        caller.expect_result_type(from, &to.0, to.0.len);
-        caller.operator(&self.op);
-        None
+        )?;
+        expect_result_type(from, &to.0, to.0.len)?;
+        caller.operator(&self.op)?;
+        Ok(None)
     }
 
     async unsafe fn run(
@@ -124,9 +122,9 @@ impl<O: Operation> Description for ReduceScatter<O> {
         begun: &Running<'_>,
         from: &Outgoing,
         to: &Folded,
-    ) -> Result<(), Error> {
-        let op = begun.caller.reduce_op(&self.op);
-        let lengths = self.lengths(&begun.caller, to);
+    ) -> Result<(), ErrorKind> {
+        let op = begun.caller.reduce_op(&self.op)?;
+        let lengths = self.lengths(&begun.caller, to)?;
         let (input, out) = (from.input(), to.0.out());
         // SAFETY: as the caller promises.
         unsafe { begun.collective.reduce_scatter(&op, input, &lengths, out) }.await
@@ -144,14 +142,14 @@ impl<O: Operation> Description for Scan<O> {
     type From = Outgoing;
     type To = Folded;
 
-    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Folded) -> Option<Combined> {
-        caller.take_result(from, to);
+    fn check(&self, caller: &Caller<'_>, from: &Outgoing, to: &mut Folded) -> Plan {
+        caller.take_result(from, to)?;
         if self.exclusive && caller.comm.rank == 0 {
             // Nothing comes for it.
             to.0.len = 0;
         }
-        caller.operator(&self.op);
-        None
+        caller.operator(&self.op)?;
+        Ok(None)
     }
 
     async unsafe fn run(
@@ -159,8 +157,8 @@ impl<O: Operation> Description for Scan<O> {
         begun: &Running<'_>,
         from: &Outgoing,
         to: &Folded,
-    ) -> Result<(), Error> {
-        let op = begun.caller.reduce_op(&self.op);
+    ) -> Result<(), ErrorKind> {
+        let op = begun.caller.reduce_op(&self.op)?;
         let (input, out) = (from.input(), to.0.out());
         // SAFETY: as the caller promises.
         unsafe { begun.collective.scan(&op, input, out, self.exclusive) }.await

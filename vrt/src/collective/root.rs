@@ -12,6 +12,7 @@ use crate::collective::moves::{Broadcast, Gather, GatherVarcount, Scatter, Scatt
 use crate::collective::operation::Operation;
 use crate::collective::reductions::Reduce;
 use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
+use crate::error::Error;
 use crate::operation::site;
 use crate::request::{Request, Scope};
 use crate::topology::sealed::AsHandle;
@@ -20,6 +21,22 @@ use crate::{MpiError, Rank};
 use vrt_core::comm::CommunicatorHandle;
 
 /// A rank that collective operations can have as their root.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     let (root, mut part) = (world.process_at_rank(1), 0);
+///     if root.is_self() {
+///         root.scatter_into_root(&[5, 6, 7], &mut part);
+///     } else {
+///         root.scatter_into(&mut part);
+///     }
+///     assert_eq!(part, 5 + world.rank());
+/// });
+/// ```
 pub trait Root: AsCommunicator {
     /// Its rank.
     fn root_rank(&self) -> Rank;
@@ -29,6 +46,17 @@ pub trait Root: AsCommunicator {
     fn broadcast_into<Buf: BufferMut + ?Sized>(&self, buffer: &mut Buf) {
         let site = site!("broadcast_into");
         Call::new(handle(self), site, Broadcast { root: self.root_rank() }, (), buffer).block();
+    }
+
+    /// [`broadcast_into`](Self::broadcast_into) that returns what was wrong.
+    ///
+    /// # Errors
+    /// Ranks do not agree. The root does not wait for the others, so it may get no error when they
+    /// do. [`error`](crate::error) says what holds then.
+    #[track_caller]
+    fn try_broadcast_into<Buf: BufferMut + ?Sized>(&self, buffer: &mut Buf) -> Result<(), Error> {
+        let site = site!("broadcast_into");
+        Call::new(handle(self), site, Broadcast { root: self.root_rank() }, (), buffer).try_block()
     }
 
     /// [`broadcast_into`](Self::broadcast_into), as a request.
@@ -55,6 +83,18 @@ pub trait Root: AsCommunicator {
     fn gather_into<S: Buffer + ?Sized>(&self, sendbuf: &S) {
         let site = site!("gather_into");
         Call::new(handle(self), site, Gather { root: Some(self.root_rank()) }, sendbuf, ()).block();
+    }
+
+    /// [`gather_into`](Self::gather_into) that returns what was wrong.
+    ///
+    /// # Errors
+    /// This is the root, and has not taken part; or ranks do not agree, which this rank may not hear of,
+    /// because it does not wait for the root. [`error`](crate::error) says what holds then.
+    #[track_caller]
+    fn try_gather_into<S: Buffer + ?Sized>(&self, sendbuf: &S) -> Result<(), Error> {
+        let site = site!("gather_into");
+        Call::new(handle(self), site, Gather { root: Some(self.root_rank()) }, sendbuf, ())
+            .try_block()
     }
 
     /// [`gather_into`](Self::gather_into), as a request.
@@ -85,6 +125,22 @@ pub trait Root: AsCommunicator {
         let site = site!("gather_into_root");
         Call::new(handle(self), site, Gather { root: Some(self.root_rank()) }, sendbuf, recvbuf)
             .block();
+    }
+
+    /// [`gather_into_root`](Self::gather_into_root) that returns what was wrong.
+    ///
+    /// # Errors
+    /// An argument is wrong, or this is not the root, and this rank has not taken part; or ranks do not
+    /// agree. [`error`](crate::error) says what holds then, here and on the others.
+    #[track_caller]
+    fn try_gather_into_root<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+    ) -> Result<(), Error> {
+        let site = site!("gather_into_root");
+        Call::new(handle(self), site, Gather { root: Some(self.root_rank()) }, sendbuf, recvbuf)
+            .try_block()
     }
 
     /// [`gather_into_root`](Self::gather_into_root), as a request.

@@ -16,6 +16,24 @@ pub use vrt_core::layout::ArrayOrder;
 use vrt_core::layout::{self, Construction, Dimension};
 
 /// A datatype made by the program.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::{UserDatatype, View};
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     // The second column of a matrix of three rows.
+///     let column = UserDatatype::vector(3, 1, 2, &f64::equivalent_datatype());
+///     let matrix = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+///     // SAFETY: from the second element on, three elements at a distance of two lie in the matrix.
+///     let second = unsafe { View::with_count_and_datatype(&matrix[1..], 1, &column) };
+///     other.send(&second);
+///     assert_eq!(other.receive_vec::<f64>().0, [2.0, 4.0, 6.0]);
+/// });
+/// ```
 #[derive(Debug)]
 pub struct UserDatatype(layout::Datatype);
 

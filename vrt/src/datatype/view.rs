@@ -100,6 +100,25 @@ unsafe impl<D: Datatype, B: Pointer + ?Sized> Buffer for View<'_, '_, D, B> {}
 unsafe impl<D: Datatype, B: PointerMut + ?Sized> BufferMut for MutView<'_, '_, D, B> {}
 
 /// A buffer to send parts of; counts and displacements are in its elements.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::{Partition, PartitionMut};
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     // One value for rank 0, two for rank 1.
+///     let (values, me) = ([7, 8, 9], world.rank() as usize);
+///     let parts = Partition::new(&values, &[1, 2][..], &[0, 1][..]);
+///
+///     let len = 1 + me as i32;
+///     let mut mine = vec![0; 2 * len as usize];
+///     let mut room = PartitionMut::new(&mut mine, [len; 2], [0, len]);
+///     world.all_to_all_varcount_into(&parts, &mut room);
+///     assert_eq!(mine, [&values[me..][..=me]; 2].concat());
+/// });
+/// ```
 #[derive(Debug)]
 pub struct Partition<'b, B: 'b + ?Sized, C, D> {
     buf: &'b B,

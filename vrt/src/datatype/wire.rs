@@ -6,7 +6,7 @@
 //!
 //! An operation that may outlive the borrow of its buffers, because whoever waits for it can be
 //! dropped or forgotten, has all its bytes *apart*, in such blocks: what has come is put into the
-//! buffer by who has it borrowed.
+//! buffer by its borrower.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,6 +15,7 @@ use crate::datatype::{
     AsDatatype, Buffer, BufferMut, DatatypeRef, Kind, OwnedDatatype, Scalar, Signature,
     UncommittedDatatype,
 };
+use crate::error::ErrorKind;
 use vrt_core::comm::bytes::{In, Out};
 use vrt_core::pe::Room;
 
@@ -58,12 +59,14 @@ pub(crate) struct Apart(Arrived);
 
 impl Apart {
     /// Puts what has come, if all has, into the buffer that this was made for.
-    pub(crate) fn settle<B: BufferMut + ?Sized>(self, buffer: &mut B) {
-        if let Some((mut staged, len)) = self.0.take() {
-            assert!(staged.count <= buffer.len_in_elements(), "the buffer has become shorter");
-            staged.to = buffer.pointer_mut().cast();
-            staged.unpack(len);
-        }
+    ///
+    /// # Errors
+    /// As [`Incoming::finish`].
+    pub(crate) fn settle<B: BufferMut + ?Sized>(self, buffer: &mut B) -> Result<(), ErrorKind> {
+        let Some((mut staged, len)) = self.0.take() else { return Ok(()) };
+        assert!(staged.count <= buffer.len_in_elements(), "the buffer has become shorter");
+        staged.to = buffer.pointer_mut().cast();
+        staged.unpack(len)
     }
 }
 
@@ -280,16 +283,24 @@ impl Incoming {
     }
 
     /// Puts what has come, `len` bytes, into the buffer.
+    ///
+    /// # Errors
+    /// It is the result of a reduction, to be converted to integers that it does not fit.
     #[inline]
-    pub(crate) fn finish(&mut self, len: usize) {
-        if let Some(staged) = self.staged.take() {
-            staged.land(len);
+    pub(crate) fn finish(&mut self, len: usize) -> Result<(), ErrorKind> {
+        match self.staged.take() {
+            Some(staged) => staged.land(len),
+            None => Ok(()),
         }
     }
 
     /// Puts everything into the buffer.
-    pub(crate) fn finish_all(&mut self) {
-        self.finish(self.len);
+    ///
+    /// # Errors
+    /// As [`finish`](Self::finish).
+    #[inline]
+    pub(crate) fn finish_all(&mut self) -> Result<(), ErrorKind> {
+        self.finish(self.len)
     }
 
     /// Whether anything is left to do at the end.
@@ -329,32 +340,33 @@ impl Outgoing {
 impl Staged {
     /// Puts what has come where it belongs; not inlined, because most buffers need none of it.
     #[inline(never)]
-    fn land(mut self: Box<Self>, len: usize) {
+    fn land(mut self: Box<Self>, len: usize) -> Result<(), ErrorKind> {
         match self.apart.take() {
             Some(arrived) => {
                 arrived.replace(Some((self, len)));
+                Ok(())
             }
             None => self.unpack(len),
         }
     }
 
-    fn unpack(&self, len: usize) {
+    fn unpack(&self, len: usize) -> Result<(), ErrorKind> {
         let len = len.min(self.bytes.len());
         if len == 0 {
-            return;
+            return Ok(());
         }
         let (from, to, count) = (self.bytes.as_ptr(), self.to, self.count);
         if let (Some(other), OwnedDatatype::System(scalar)) = (self.other, &self.datatype) {
             for (i, value) in self.bytes.chunks_exact(other.size()).enumerate().take(count) {
                 let value = other.integer(value);
                 let Some(bytes) = scalar.integer_bytes(value) else {
-                    panic!("the result {value} does not fit an element of the receive buffer");
+                    return Err(ErrorKind::ResultOverflow { value: value.to_string() });
                 };
                 let size = scalar.size();
                 // SAFETY: element `i` of the buffer is writable and has this size.
                 unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), to.add(i * size), size) };
             }
-            return;
+            return Ok(());
         }
         self.datatype.datatype_ref().with_layout(|layout| match layout.direct(count) {
             // SAFETY: whoever made this promised that the elements are writable, and says the
@@ -365,5 +377,6 @@ impl Staged {
             // SAFETY: as above.
             None => unsafe { layout.unpack(from, len, to, count) },
         });
+        Ok(())
     }
 }

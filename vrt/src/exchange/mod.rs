@@ -37,6 +37,7 @@ pub use vrt_core::exchange::{
 };
 
 use crate::datatype::{Equivalence, UncommittedDatatype, wire};
+use crate::error::{ErrorKind, refuse};
 use crate::operation::block_on_at;
 use crate::operation::site;
 use crate::operation::{Site, background};
@@ -121,13 +122,14 @@ fn job_protocol() -> Protocol {
 
 /// Checks that messages can be sent.
 fn check<B>(comm: &CommunicatorHandle, messages: &[(Rank, B)], site: Site) {
-    let (me, size) = (comm.rank, comm.size);
     assert!(
         comm.remote.is_none(),
-        "rank {me} in {site}: an intercommunicator has no sparse exchange"
+        "rank {} in {site}: an intercommunicator has no sparse exchange",
+        comm.rank
     );
-    if let Some((to, _)) = messages.iter().find(|(to, _)| !(0..size).contains(to)) {
-        panic!("rank {me} in {site}: target {to} is out of range: 0 to {} are allowed", size - 1);
+    if let Some((to, _)) = messages.iter().find(|(to, _)| !(0..comm.size).contains(to)) {
+        let (what, rank, size) = ("target", *to, comm.size as usize);
+        refuse(ErrorKind::RankOutOfRange { what, rank, size }, site);
     }
 }
 
@@ -168,5 +170,5 @@ async fn exchange_bytes<T: Equivalence>(
     let mut inbox = Values::<T>::new();
     run::run(&party, protocol, &bytes, &mut inbox).await;
     // SAFETY: the exchange is over, so all its receives are.
-    unsafe { inbox.into_messages() }
+    unsafe { inbox.into_messages(site) }
 }

@@ -12,12 +12,13 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::Rank;
+use crate::collective::SystemOperation;
+use crate::collective::operation::sealed::Applies;
 use crate::collective::reduce_op::reduce_op;
-use crate::collective::{Operation, SystemOperation};
 use crate::datatype::wire::{self, Incoming};
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
 use crate::operation::Status;
-use crate::operation::{self, OrRefuse, Pending, Site, Ticket};
+use crate::operation::{self, At, OrRefuse, Pending, Site, Ticket};
 use vrt_core::comm::algorithms::{Collective, In, Out};
 use vrt_core::comm::create;
 use vrt_core::comm::handle::CommunicatorHandle;
@@ -33,7 +34,7 @@ async fn exchange_communicator(comm: &CommunicatorHandle, site: Site) -> Communi
     if let Some(known) = comm.exchange.get() {
         return known.clone();
     }
-    let own = create::finish(exchange_half(comm), site).await.or_refuse(site);
+    let own = create::finish(exchange_half(comm), site).await.at(site).or_refuse();
     comm.exchange.get_or_init(|| own).clone()
 }
 
@@ -89,7 +90,7 @@ impl RankParty {
         all: bool,
     ) {
         let datatype = T::equivalent_datatype().datatype_ref().to_owned_type();
-        let op = reduce_op(op.function(), &datatype, self.site);
+        let op = reduce_op(op.function(), &datatype).at(self.site).or_refuse();
         let (from, to) = (wire::outgoing(numbers), wire::incoming(out));
         let (from, to) = (from.input(), to.out());
         let collective = self.collective();
@@ -102,7 +103,8 @@ impl RankParty {
                 collective.reduce_scatter(&op, from, &lengths, to).await
             }
         }
-        .or_refuse(self.site);
+        .at(self.site)
+        .or_refuse();
     }
 }
 
@@ -114,7 +116,7 @@ impl Using<'_> {
     fn new(started: Started, site: Site, pattern: Pattern) -> Self {
         match started {
             Started::Done(outcome) => {
-                Status::of(outcome, site);
+                Status::of(outcome, site).or_refuse();
                 Using(None, site, PhantomData)
             }
             Started::Pending(request, _) => {
@@ -132,7 +134,7 @@ impl Future for Using<'_> {
         match &mut self.0 {
             None => Poll::Ready(()),
             Some(pending) => Pin::new(pending).poll(context).map(|outcome| {
-                Status::of(outcome.or_refuse(site), site);
+                Status::of(outcome.at(site).or_refuse(), site).or_refuse();
             }),
         }
     }
@@ -205,7 +207,7 @@ impl Party for RankParty {
         // SAFETY: the future borrows the room.
         let outcome =
             unsafe { operation::receive_matched(Ticket::new(found.number), room, self.site) }.await;
-        Status::of(outcome.or_refuse(self.site), self.site);
+        Status::of(outcome.at(self.site).or_refuse(), self.site).or_refuse();
     }
 
     async fn all_to_all(&self, numbers: &[u64]) -> Vec<u64> {
@@ -215,7 +217,7 @@ impl Party for RankParty {
         let to = Out(theirs.as_mut_ptr().cast(), bytes, Signature::ANY);
         let collective = self.collective();
         // SAFETY: both live until the future is ready.
-        unsafe { collective.all_to_all(from, to) }.await.or_refuse(self.site);
+        unsafe { collective.all_to_all(from, to) }.await.at(self.site).or_refuse();
         theirs
     }
 
@@ -234,7 +236,7 @@ impl Party for RankParty {
     async fn barrier(&self) {
         let collective = self.collective();
         // SAFETY: no buffers.
-        unsafe { collective.barrier() }.await.or_refuse(self.site);
+        unsafe { collective.barrier() }.await.at(self.site).or_refuse();
     }
 
     async fn count_up(&self, others: impl Iterator<Item = (usize, u64)>) {
@@ -273,11 +275,11 @@ impl<T: Equivalence> Values<T> {
     ///
     /// # Safety
     /// All rooms have been filled with bytes of equivalent values.
-    pub(super) unsafe fn into_messages(mut self) -> Vec<(Rank, Vec<T>)> {
+    pub(super) unsafe fn into_messages(mut self, site: Site) -> Vec<(Rank, Vec<T>)> {
         self.0.sort_by_key(|received| received.source);
         let take = |received: Received<T>| {
             let Received { source, mut values, count, mut room } = received;
-            room.finish_all();
+            room.finish_all().at(site).or_refuse();
             // SAFETY: as the caller promises.
             unsafe { values.set_len(count) };
             (source as Rank, values)

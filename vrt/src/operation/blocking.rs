@@ -7,7 +7,7 @@ use std::time::Duration;
 use vrt_core::operation::{self, MayBlock, Sleep};
 use vrt_core::pe;
 
-use crate::operation::{Error, OrRefuse, Site, site};
+use crate::operation::{At, ErrorKind, OrRefuse, Site, site};
 
 /// Runs a future on the stack of the current blocking rank, suspending the rank while the future
 /// is pending.
@@ -17,6 +17,20 @@ use crate::operation::{Error, OrRefuse, Site, site};
 ///
 /// # Panics
 /// Outside of a rank, and in an async rank, whose code awaits the future instead.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     let (sent, (theirs, _)) = vrt::block_on(async {
+///         tokio::join!(other.send_vec_async(vec![world.rank(); 3]), other.receive_vec_async::<i32>())
+///     });
+///     assert_eq!((sent, theirs), (vec![world.rank(); 3], vec![other.rank(); 3]));
+/// });
+/// ```
 #[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
     block_on_at(future, site!("block_on"))
@@ -33,8 +47,11 @@ pub(crate) fn block_on_at<F: Future>(future: F, site: Site) -> F::Output {
 /// # Panics
 /// When it does.
 #[inline]
-pub(crate) fn try_block_on<T>(future: impl Future<Output = Result<T, Error>>, site: Site) -> T {
-    block_on_at(future, site).or_refuse(site)
+pub(crate) fn block_on_or_refuse<T>(
+    future: impl Future<Output = Result<T, ErrorKind>>,
+    site: Site,
+) -> T {
+    block_on_at(future, site).at(site).or_refuse()
 }
 
 /// Checks that the caller is a blocking rank.
@@ -84,7 +101,7 @@ pub(crate) fn give_way(site: Site) {
 pub fn sleep_async(duration: Duration) -> impl Future<Output = ()> {
     let site = site!("sleep");
     let sleep = Sleep::new(duration, site);
-    async move { sleep.await.or_refuse(site) }
+    async move { sleep.await.at(site).or_refuse() }
 }
 
 /// Suspends the rank for a time; others of its PE run meanwhile. Unlike a tokio timer it does not
@@ -95,7 +112,7 @@ pub fn sleep_async(duration: Duration) -> impl Future<Output = ()> {
 #[track_caller]
 pub fn sleep(duration: Duration) {
     let site = site!("sleep");
-    try_block_on(Sleep::new(duration, site), site);
+    block_on_or_refuse(Sleep::new(duration, site), site);
 }
 
 /// Waits until this rank's PE has nothing else to do: no other rank there can go on, and nothing has come. Then one
@@ -125,5 +142,5 @@ pub fn sleep(duration: Duration) {
 pub fn when_idle() -> impl Future<Output = ()> {
     let site = site!("when_idle");
     let sleep = Sleep::while_others_run(site);
-    async move { sleep.await.or_refuse(site) }
+    async move { sleep.await.at(site).or_refuse() }
 }

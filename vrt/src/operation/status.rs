@@ -4,7 +4,8 @@ use std::fmt;
 use std::panic::Location;
 
 use crate::datatype::Datatype;
-use crate::operation::{OrRefuse, Site};
+use crate::error::{At, Error};
+use crate::operation::Site;
 use crate::{Count, Rank, Tag};
 use vrt_core::pe::{Completion, Probed};
 use vrt_slot::report::count;
@@ -80,12 +81,12 @@ impl Status {
 
     /// The status of a receive.
     ///
-    /// # Panics
-    /// When the message was longer than the buffer, or of another type.
-    #[inline]
-    pub(crate) fn of(outcome: Completion, site: Site) -> Status {
-        let Completion { source, tag, bytes, .. } = outcome.fitting().or_refuse(site);
-        Status { source, tag, bytes, cancelled: outcome.is_cancelled() }
+    /// # Errors
+    /// The message was longer than the buffer, or of another type.
+    #[inline(always)]
+    pub(crate) fn of(outcome: Completion, site: Site) -> Result<Status, Error> {
+        let Completion { source, tag, bytes, .. } = outcome.fitting().at(site)?;
+        Ok(Status { source, tag, bytes, cancelled: outcome.is_cancelled() })
     }
 }
 

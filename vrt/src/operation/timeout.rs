@@ -5,7 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use crate::operation::{OrRefuse, Site, site};
+use crate::operation::{At, OrRefuse, Site, site};
 use vrt_core::operation::Sleep;
 
 /// The time of a [`timeout`] was over before its future was ready.
@@ -17,7 +17,7 @@ pub struct Elapsed(pub Duration);
 ///
 /// When the time is over the future is dropped. What that means for `vrt`'s own futures:
 ///
-/// - a receive is taken back: no message is lost, and a message that has come for it is there for
+/// - a receive is withdrawn: no message is lost, and a message that has come for it is there for
 ///   the next one;
 /// - a send that has begun goes on: the message is received once, with the data that it had;
 /// - a part in a collective operation goes on, as others wait for it: its result is dropped, and
@@ -43,11 +43,11 @@ pub struct Elapsed(pub Duration);
 /// vrt::run_local(2, |world| {
 ///     let other = world.process_at_rank(1 - world.rank());
 ///     vrt::block_on(async {
-///         let nothing = vrt::timeout(Duration::from_millis(1), other.receive_async::<u8>(Some(1)));
+///         let nothing = vrt::timeout(Duration::from_millis(1), other.receive_with_tag_async::<u8>(1));
 ///         assert!(nothing.await.is_err());
 ///         world.barrier_async().await;
-///         other.send_async(&7u8, 1).await;
-///         let came = vrt::timeout(Duration::from_secs(60), other.receive_async::<u8>(Some(1)));
+///         other.send_with_tag_async(&7u8, 1).await;
+///         let came = vrt::timeout(Duration::from_secs(60), other.receive_with_tag_async::<u8>(1));
 ///         assert_eq!(came.await.map(|(value, _)| value), Ok(7));
 ///     });
 /// });
@@ -82,7 +82,7 @@ impl<F: Future> Future for Timeout<F> {
             return Poll::Ready(Ok(output));
         }
         Pin::new(sleep).poll(context).map(|over| {
-            over.or_refuse(site);
+            over.at(site).or_refuse();
             Err(Elapsed(duration))
         })
     }

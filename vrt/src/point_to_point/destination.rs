@@ -1,70 +1,80 @@
-//! Sending: the face of a process that messages go to.
+//! Sending: what can be done with a process that messages go to.
 
 use serde::Serialize;
 
 use crate::datatype::wire::{self, Incoming, Outgoing};
 use crate::datatype::{Buffer, Signature};
-use crate::operation::OrRefuse;
-use crate::operation::site;
-use crate::operation::{self, Site, may_block};
+use crate::error::{At, Error, OrRefuse};
+use crate::operation::{self, Site, may_block, site};
 use crate::point_to_point::checked_tag;
 use crate::request::{Kept, PersistentRequest, Request, Scope};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{AsCommunicator, Process};
-use crate::{Rank, Tag, encoding};
+use crate::{Rank, Tag};
 use vrt_core::comm::CommunicatorHandle;
+use vrt_core::encoding::{self, EncodeError};
 use vrt_core::pe::{self, Mode, Outbound};
 
 /// A process that messages can be sent to.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     other.send_with_tag(&[1.5, 2.5], 7);
+///     other.send_value(&("any", Some("serde value"))).unwrap();
+///
+///     let (numbers, status) = other.receive_vec_with_tag::<f64>(7);
+///     assert_eq!((numbers, status.tag()), (vec![1.5, 2.5], 7));
+///     let ((first, second), _) = other.receive_value::<(String, Option<String>)>().unwrap();
+///     assert_eq!((&*first, second.as_deref()), ("any", Some("serde value")));
+/// });
+/// ```
 pub trait Destination: AsCommunicator {
     /// Its rank.
     fn destination_rank(&self) -> Rank;
 
-    /// What sending this buffer means to the engine, and the bytes that are sent.
-    #[doc(hidden)]
-    #[inline(always)]
-    #[track_caller]
-    fn outbound<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag, mode: Mode) -> ToSend {
-        let comm: &CommunicatorHandle = self.as_communicator().as_handle();
-        let bytes = wire::outgoing(buf);
-        let outbound = Outbound {
-            context: comm.context,
-            to: comm.job_rank(self.destination_rank()).or_refuse(site!("")),
-            source: comm.rank,
-            tag: checked_tag(tag, comm),
-            data: bytes.at,
-            len: bytes.len,
-            mode,
-            signature: bytes.signature,
-        };
-        ToSend { outbound, bytes }
-    }
-
-    /// What sending the bytes of an encoded value means to the engine.
-    #[doc(hidden)]
-    #[track_caller]
-    fn outbound_value(&self, bytes: &Vec<u8>, tag: Tag) -> ToSend {
-        let mut message = self.outbound(bytes, tag, Mode::Standard);
-        message.outbound.signature = Signature::VALUE;
-        message
-    }
-
     /// Sends a buffer with a tag (section 3.2.1). May return before the message is received.
+    ///
+    /// # Panics
+    /// When the tag is negative.
     #[track_caller]
     fn send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) {
-        send_at(self.outbound(buf, tag, Mode::Standard), site!("send"));
+        send_at(self, buf, tag, Mode::Standard, site!("send")).or_refuse();
+    }
+
+    /// [`send_with_tag`](Self::send_with_tag) that returns what was wrong.
+    ///
+    /// # Errors
+    /// The tag is negative. Nothing was sent then.
+    #[track_caller]
+    fn try_send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) -> Result<(), Error> {
+        send_at(self, buf, tag, Mode::Standard, site!("send"))
     }
 
     /// Sends a buffer.
     #[track_caller]
     fn send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
-        send_at(self.outbound(buf, Tag::default(), Mode::Standard), site!("send"));
+        send_at(self, buf, Tag::default(), Mode::Standard, site!("send")).or_refuse();
+    }
+
+    /// [`send`](Self::send) that returns what was wrong.
+    ///
+    /// # Errors
+    /// There is no such rank. Nothing was sent then. (A [`Process`] that
+    /// [`process_at_rank`](crate::topology::Communicator::process_at_rank) has given is always one.)
+    #[track_caller]
+    fn try_send<Buf: Buffer + ?Sized>(&self, buf: &Buf) -> Result<(), Error> {
+        send_at(self, buf, Tag::default(), Mode::Standard, site!("send"))
     }
 
     /// Sends a copy of a buffer with a tag; never waits for the receiver (section 3.4).
     #[track_caller]
     fn buffered_send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) {
-        send_at(self.outbound(buf, tag, Mode::Buffered), site!("buffered_send"));
+        send_at(self, buf, tag, Mode::Buffered, site!("buffered_send")).or_refuse();
     }
 
     /// Sends a copy of a buffer; never waits for the receiver.
@@ -76,7 +86,7 @@ pub trait Destination: AsCommunicator {
     /// Sends a buffer with a tag and waits until its receive has begun (section 3.4).
     #[track_caller]
     fn synchronous_send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) {
-        send_at(self.outbound(buf, tag, Mode::Synchronous), site!("synchronous_send"));
+        send_at(self, buf, tag, Mode::Synchronous, site!("synchronous_send")).or_refuse();
     }
 
     /// Sends a buffer and waits until its receive has begun.
@@ -91,7 +101,7 @@ pub trait Destination: AsCommunicator {
     /// As in MPI the receive has to be posted. (Here nothing bad happens if it is not.)
     #[track_caller]
     unsafe fn ready_send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) {
-        send_at(self.outbound(buf, tag, Mode::Standard), site!("ready_send"));
+        send_at(self, buf, tag, Mode::Standard, site!("ready_send")).or_refuse();
     }
 
     /// Sends a buffer to a receive that is posted already.
@@ -113,9 +123,9 @@ pub trait Destination: AsCommunicator {
         &self,
         value: &T,
         tag: Tag,
-    ) -> Result<(), encoding::EncodeError> {
-        let bytes = encoding::encode(value)?;
-        send_at(self.outbound_value(&bytes, tag), site!("send_value"));
+    ) -> Result<(), EncodeError> {
+        let (bytes, site) = (encoding::encode(value)?, site!("send_value"));
+        send_now(outbound_value(self, &bytes, tag, site).or_refuse(), site);
         Ok(())
     }
 
@@ -124,7 +134,7 @@ pub trait Destination: AsCommunicator {
     /// # Errors
     /// The value cannot be encoded.
     #[track_caller]
-    fn send_value<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), encoding::EncodeError> {
+    fn send_value<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), EncodeError> {
         self.send_value_with_tag(value, Tag::default())
     }
 
@@ -135,8 +145,10 @@ pub trait Destination: AsCommunicator {
         buf: &'a mut Buf,
         tag: Tag,
     ) -> PersistentRequest<'a, &'a mut Buf, ()> {
-        let outbound = self.outbound(&*buf, tag, Mode::Copied).outbound;
-        PersistentRequest::message(buf, (), site!("persistent_send"), move |buf, _| {
+        let site = site!("persistent_send");
+        let address = address(self, tag, site).or_refuse();
+        let outbound = to_send(self, address, &*buf, Mode::Copied).outbound;
+        PersistentRequest::message(buf, (), site, move |buf, _| {
             let outgoing = wire::outgoing(&**buf);
             let Outgoing { at: data, len, signature, .. } = outgoing;
             let message = Outbound { data, len, signature, ..outbound };
@@ -163,12 +175,7 @@ pub trait Destination: AsCommunicator {
         buf: &'a Buf,
         tag: Tag,
     ) -> Request<'a, Buf, Sc> {
-        immediate_send_at(
-            self.outbound(buf, tag, Mode::Standard),
-            scope,
-            buf,
-            site!("immediate_send"),
-        )
+        immediate_send_at(self, scope, buf, tag, Mode::Standard, site!("immediate_send"))
     }
 
     /// Begins to send a buffer.
@@ -190,7 +197,7 @@ pub trait Destination: AsCommunicator {
         tag: Tag,
     ) -> Request<'a, Buf, Sc> {
         let site = site!("immediate_buffered_send");
-        immediate_send_at(self.outbound(buf, tag, Mode::Buffered), scope, buf, site)
+        immediate_send_at(self, scope, buf, tag, Mode::Buffered, site)
     }
 
     /// Sends a copy of a buffer, as a request.
@@ -212,7 +219,7 @@ pub trait Destination: AsCommunicator {
         tag: Tag,
     ) -> Request<'a, Buf, Sc> {
         let site = site!("immediate_synchronous_send");
-        immediate_send_at(self.outbound(buf, tag, Mode::Synchronous), scope, buf, site)
+        immediate_send_at(self, scope, buf, tag, Mode::Synchronous, site)
     }
 
     /// Begins to send a buffer; done when its receive has begun.
@@ -261,24 +268,100 @@ impl Destination for Process<'_> {
 
 /// A message to be sent, with its bytes.
 #[derive(Debug)]
-#[doc(hidden)]
-pub struct ToSend {
+pub(crate) struct ToSend {
     pub(crate) outbound: Outbound,
     pub(crate) bytes: Outgoing,
 }
 
-fn send_at(message: ToSend, site: Site) {
+/// Where a message goes, by its rank in the job, and its tag.
+#[derive(Clone, Copy)]
+pub(crate) struct Address {
+    to: u32,
+    tag: Tag,
+}
+
+/// Checks where a message goes. Apart from [`to_send`], so that what that gives is not moved.
+#[inline(always)]
+pub(crate) fn address<D: Destination + ?Sized>(
+    destination: &D,
+    tag: Tag,
+    site: Site,
+) -> Result<Address, Error> {
+    let comm = destination.as_communicator().as_handle();
+    let to = comm.job_rank(destination.destination_rank()).at(site)?;
+    Ok(Address { to, tag: checked_tag(tag).at(site)? })
+}
+
+/// What sending a buffer means to the engine, and the bytes that are sent.
+#[inline(always)]
+pub(crate) fn to_send<D: Destination + ?Sized, Buf: Buffer + ?Sized>(
+    destination: &D,
+    Address { to, tag }: Address,
+    buf: &Buf,
+    mode: Mode,
+) -> ToSend {
+    let comm: &CommunicatorHandle = destination.as_communicator().as_handle();
+    let bytes = wire::outgoing(buf);
+    let outbound = Outbound {
+        context: comm.context,
+        to,
+        source: comm.rank,
+        tag,
+        data: bytes.at,
+        len: bytes.len,
+        mode,
+        signature: bytes.signature,
+    };
+    ToSend { outbound, bytes }
+}
+
+/// What sending the bytes of an encoded value means to the engine.
+pub(crate) fn outbound_value<D: Destination + ?Sized>(
+    destination: &D,
+    bytes: &[u8],
+    tag: Tag,
+    site: Site,
+) -> Result<ToSend, Error> {
+    let address = address(destination, tag, site)?;
+    let mut message = to_send(destination, address, bytes, Mode::Standard);
+    message.outbound.signature = Signature::VALUE;
+    Ok(message)
+}
+
+#[inline(always)]
+fn send_at<D: Destination + ?Sized, Buf: Buffer + ?Sized>(
+    destination: &D,
+    buf: &Buf,
+    tag: Tag,
+    mode: Mode,
+    site: Site,
+) -> Result<(), Error> {
+    let address = address(destination, tag, site)?;
+    send_now(to_send(destination, address, buf, mode), site);
+    Ok(())
+}
+
+fn send_now(message: ToSend, site: Site) {
     let may_block = may_block(site);
     // SAFETY: the caller's buffer is borrowed for the blocking call.
     unsafe { operation::block_on_send(may_block, &message.outbound, &site) };
 }
 
-fn immediate_send_at<'a, Sc: Scope<'a>, Buf: Buffer + ?Sized>(
-    message: ToSend,
+fn immediate_send_at<'a, D, Sc, Buf>(
+    destination: &D,
     scope: Sc,
     buf: &'a Buf,
+    tag: Tag,
+    mode: Mode,
     site: Site,
-) -> Request<'a, Buf, Sc> {
+) -> Request<'a, Buf, Sc>
+where
+    D: Destination + ?Sized,
+    Sc: Scope<'a>,
+    Buf: Buffer + ?Sized,
+{
+    let address = address(destination, tag, site).or_refuse();
+    let message = to_send(destination, address, buf, mode);
     // SAFETY: the request borrows the buffer until it is done.
     let started = pe::with(|pe| unsafe { pe.engine.send(&message.outbound) });
     Request::with_buffers(started, buf, scope, site, None, keep_outgoing(message.bytes))

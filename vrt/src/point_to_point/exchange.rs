@@ -4,9 +4,11 @@ use std::mem::MaybeUninit;
 
 use crate::Tag;
 use crate::datatype::{Buffer, BufferMut, Equivalence, wire};
-use crate::operation::site;
-use crate::operation::{self, Site, may_block};
-use crate::point_to_point::{Destination, Source, Status, ToSend, expect_one, room_for};
+use crate::error::{At, OrRefuse};
+use crate::operation::{self, Site, may_block, site};
+use crate::point_to_point::{
+    Destination, Source, Status, ToSend, address, expect_one, pattern, room_for, to_send,
+};
 use vrt_core::mailbox::Pattern;
 use vrt_core::pe::{Mode, Outbound, Room};
 
@@ -29,14 +31,31 @@ where
     R: Equivalence,
     S: Source,
 {
-    let message = destination.outbound(msg, sendtag, Mode::Standard);
-    one(message, source.pattern(Some(receivetag)), site!("send_receive"))
+    let site = site!("send_receive");
+    let address = address(destination, sendtag, site).or_refuse();
+    let message = to_send(destination, address, msg, Mode::Standard);
+    one(message, pattern(source, Some(receivetag), site).or_refuse(), site)
 }
 
 /// Sends one value and receives one.
 ///
 /// # Panics
 /// When the message received is not one value of this type.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::point_to_point::send_receive;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     let (me, n) = (world.rank(), world.size());
+///     let right = world.process_at_rank((me + 1) % n);
+///     let left = world.process_at_rank((me + n - 1) % n);
+///     let (theirs, _) = send_receive::<i32, _, _, _>(&me, &right, &left);
+///     assert_eq!(theirs, left.rank());
+/// });
+/// ```
 #[track_caller]
 #[inline(always)]
 pub fn send_receive<R, M, D, S>(msg: &M, destination: &D, source: &S) -> (R, Status)
@@ -46,8 +65,10 @@ where
     R: Equivalence,
     S: Source,
 {
-    let message = destination.outbound(msg, Tag::default(), Mode::Standard);
-    one(message, source.pattern(None), site!("send_receive"))
+    let site = site!("send_receive");
+    let address = address(destination, Tag::default(), site).or_refuse();
+    let message = to_send(destination, address, msg, Mode::Standard);
+    one(message, pattern(source, None, site).or_refuse(), site)
 }
 
 /// Sends a buffer with a tag and receives into another with another tag.
@@ -70,9 +91,11 @@ where
     B: BufferMut + ?Sized,
     S: Source,
 {
-    let message = destination.outbound(msg, sendtag, Mode::Standard);
-    let pattern = source.pattern(Some(receivetag));
-    into(message, pattern, buf, site!("send_receive_into"))
+    let site = site!("send_receive_into");
+    let address = address(destination, sendtag, site).or_refuse();
+    let message = to_send(destination, address, msg, Mode::Standard);
+    let pattern = pattern(source, Some(receivetag), site).or_refuse();
+    into(message, pattern, buf, site)
 }
 
 /// Sends a buffer and receives into another.
@@ -88,8 +111,10 @@ where
     B: BufferMut + ?Sized,
     S: Source,
 {
-    let message = destination.outbound(msg, Tag::default(), Mode::Standard);
-    into(message, source.pattern(None), buf, site!("send_receive_into"))
+    let site = site!("send_receive_into");
+    let address = address(destination, Tag::default(), site).or_refuse();
+    let message = to_send(destination, address, msg, Mode::Standard);
+    into(message, pattern(source, None, site).or_refuse(), buf, site)
 }
 
 /// Sends a buffer with a tag and receives into the same buffer with another tag.
@@ -110,9 +135,11 @@ where
     D: Destination,
     S: Source,
 {
-    let message = destination.outbound(buf, sendtag, Mode::Buffered);
-    let pattern = source.pattern(Some(receivetag));
-    into(message, pattern, buf, site!("send_receive_replace_into"))
+    let site = site!("send_receive_replace_into");
+    let address = address(destination, sendtag, site).or_refuse();
+    let message = to_send(destination, address, buf, Mode::Buffered);
+    let pattern = pattern(source, Some(receivetag), site).or_refuse();
+    into(message, pattern, buf, site)
 }
 
 /// Sends a buffer and receives into the same buffer.
@@ -127,9 +154,11 @@ where
     D: Destination,
     S: Source,
 {
+    let site = site!("send_receive_replace_into");
     // The message is copied before anything can be received into its place.
-    let message = destination.outbound(buf, Tag::default(), Mode::Buffered);
-    into(message, source.pattern(None), buf, site!("send_receive_replace_into"))
+    let address = address(destination, Tag::default(), site).or_refuse();
+    let message = to_send(destination, address, buf, Mode::Buffered);
+    into(message, pattern(source, None, site).or_refuse(), buf, site)
 }
 
 #[inline(always)]
@@ -138,8 +167,8 @@ fn one<R: Equivalence>(message: ToSend, pattern: Pattern, site: Site) -> (R, Sta
     let mut room = room_for(&mut value);
     // SAFETY: message and value outlive the blocking call.
     let status = unsafe { exchange_blocking(message.outbound, pattern, room.room(), site) };
-    expect_one(status, room.len, site);
-    room.finish_all();
+    expect_one(status, room.len).at(site).or_refuse();
+    room.finish_all().at(site).or_refuse();
     // SAFETY: all bytes of the value have come, from a value of an equivalent type.
     (unsafe { value.assume_init() }, status)
 }
@@ -154,7 +183,7 @@ fn into<B: BufferMut + ?Sized>(
     let mut room = wire::incoming(buf);
     // SAFETY: message and buffer are borrowed for the blocking call.
     let status = unsafe { exchange_blocking(message.outbound, pattern, room.room(), site) };
-    room.finish(status.bytes() as usize);
+    room.finish(status.bytes() as usize).at(site).or_refuse();
     status
 }
 
@@ -168,5 +197,5 @@ unsafe fn exchange_blocking(message: Outbound, pattern: Pattern, room: Room, sit
     // SAFETY: as the caller promises. A replaced buffer is copied by the send.
     let outcome =
         unsafe { operation::block_on_exchange(may_block, &message, pattern, room, &site) };
-    Status::of(outcome, site)
+    Status::of(outcome, site).or_refuse()
 }

@@ -1,22 +1,38 @@
 //! Messages reserved by a matched probe, and receives of unknown length, which use them.
 
+use std::future::Future;
 use std::mem::ManuallyDrop;
 
 use serde::de::DeserializeOwned;
 
+use crate::Tag;
 use crate::datatype::wire::{self, Incoming};
 use crate::datatype::{BufferMut, Equivalence, Signature, UncommittedDatatype};
-use crate::operation::block_on_at;
-use crate::operation::{self, Site, Ticket, may_block};
-use crate::operation::{Error, OrRefuse, Status, refuse, site, try_block_on};
-use crate::point_to_point::{expect_one, keep_incoming, room_for};
+use crate::error::{At, Error, ErrorKind, OrRefuse};
+use crate::operation::{self, Site, Status, Ticket, block_on_at, may_block, site};
+use crate::point_to_point::{Source, expect_one, keep_incoming, pattern, room_for};
 use crate::request::{Request, Scope};
 use vrt_core::encoding::{self, DecodeError};
 use vrt_core::mailbox::Pattern;
 use vrt_core::pe::{self, Probed, Room};
-use vrt_slot::report::count;
 
 /// A message that has come and was reserved for this receive (MPI-4.1 section 3.8.2).
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     other.send(&[1u8, 2, 3]);
+///     // The length is known before there is a buffer, and no other receive gets the message.
+///     let (message, status) = other.matched_probe();
+///     let mut buffer = vec![0u8; status.bytes() as usize];
+///     message.matched_receive_into(&mut buffer[..]);
+///     assert_eq!(buffer, [1, 2, 3]);
+/// });
+/// ```
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "a reserved message has to be received"]
 pub struct Message {
@@ -43,9 +59,9 @@ impl Message {
         let mut value = std::mem::MaybeUninit::<Msg>::uninit();
         let mut room = room_for(&mut value);
         // SAFETY: the value outlives the blocking call.
-        let status = unsafe { self.receive_at(room.room(), site) };
-        expect_one(status, room.len, site);
-        room.finish_all();
+        let status = unsafe { self.receive_at(room.room(), site) }.or_refuse();
+        expect_one(status, room.len).at(site).or_refuse();
+        room.finish_all().at(site).or_refuse();
         // SAFETY: all bytes of the value have come, from a value of an equivalent type.
         (unsafe { value.assume_init() }, status)
     }
@@ -56,11 +72,21 @@ impl Message {
     /// When it is longer than the buffer.
     #[track_caller]
     pub fn matched_receive_into<Buf: BufferMut + ?Sized>(self, buf: &mut Buf) -> Status {
-        let mut room = wire::incoming(buf);
-        // SAFETY: the buffer is borrowed for the blocking call.
-        let status = unsafe { self.receive_at(room.room(), site!("matched_receive_into")) };
-        room.finish(status.bytes() as usize);
-        status
+        let site = site!("matched_receive_into");
+        block_on_at(self.into_buffer(buf, site), site).or_refuse()
+    }
+
+    /// The async twin of [`matched_receive_into`](Self::matched_receive_into).
+    ///
+    /// # Panics
+    /// When it is longer than the buffer.
+    #[track_caller]
+    pub fn matched_receive_into_async<Buf: BufferMut + ?Sized>(
+        self,
+        buf: &mut Buf,
+    ) -> impl Future<Output = Status> {
+        let site = site!("matched_receive_into_async");
+        async move { self.into_buffer(buf, site).await.or_refuse() }
     }
 
     /// Begins to receive it into a buffer.
@@ -76,19 +102,32 @@ impl Message {
     {
         let room = wire::incoming(buf);
         let site = site!("immediate_matched_receive_into");
-        let number = self.into_ticket().number(site).or_refuse(site);
+        let number = self.into_ticket().number(site).at(site).or_refuse();
         // SAFETY: the request borrows the buffer until it is done.
         let started = pe::with(|pe| unsafe { pe.engine.receive_matched(number, room.room()) });
         let kept = keep_incoming(room);
         Request::with_buffers(started, buf, scope, site, None, kept)
     }
 
+    async fn into_buffer<Buf: BufferMut + ?Sized>(
+        self,
+        buf: &mut Buf,
+        site: Site,
+    ) -> Result<Status, Error> {
+        let mut room = wire::incoming(buf);
+        // SAFETY: the future borrows the buffer, so it is there whenever it is polled.
+        let receive = unsafe { operation::receive_matched(self.into_ticket(), room.room(), site) };
+        let status = Status::of(receive.await.at(site)?, site)?;
+        room.finish(status.bytes() as usize).at(site)?;
+        Ok(status)
+    }
+
     /// # Safety
     /// The room is writable during the call.
-    unsafe fn receive_at(self, room: Room, site: Site) -> Status {
+    unsafe fn receive_at(self, room: Room, site: Site) -> Result<Status, Error> {
         // SAFETY: as the caller promises.
         let receive = unsafe { operation::receive_matched(self.into_ticket(), room, site) };
-        Status::of(try_block_on(receive, site), site)
+        Status::of(block_on_at(receive, site).at(site)?, site)
     }
 
     /// It is received by its number from now on.
@@ -122,10 +161,10 @@ impl MatchedReceiveVec for (Message, Status) {
         let site = site!("matched_receive_vec");
         let (message, status) = self;
         let envelope = (message.signature, message.bytes);
-        let (mut values, count, mut room) = vec_for::<Msg>(status, envelope, site);
+        let (mut values, count, mut room) = vec_for::<Msg>(status, envelope).at(site).or_refuse();
         // SAFETY: the vector has room for all values and outlives the blocking call.
-        let status = unsafe { message.receive_at(room.room(), site) };
-        room.finish_all();
+        let status = unsafe { message.receive_at(room.room(), site) }.or_refuse();
+        room.finish_all().at(site).or_refuse();
         // SAFETY: the message, whose length was asked, has that many values.
         unsafe { values.set_len(count) };
         (values, status)
@@ -135,71 +174,80 @@ impl MatchedReceiveVec for (Message, Status) {
 /// An empty vector with room for a message of some elements and bytes, the number of values in it,
 /// and the room. The status is for people.
 ///
-/// # Panics
-/// When the message is of another type, or not made of whole values.
+/// # Errors
+/// The message is of another type, or does not consist of whole values.
 fn vec_for<Msg: Equivalence>(
     status: Status,
-    (theirs, bytes): (Signature, u64),
-    site: Site,
-) -> (Vec<Msg>, usize, Incoming) {
+    (sent, bytes): (Signature, u64),
+) -> Result<(Vec<Msg>, usize, Incoming), ErrorKind> {
     let datatype = Msg::equivalent_datatype();
     let datatype = datatype.datatype_ref();
-    if !datatype.signature().fits(theirs, bytes) {
-        let (source_rank, tag, bytes) = (status.source, status.tag, status.bytes);
-        let (sent, received) = (theirs, datatype.signature());
-        refuse(&Error::MessageType { source_rank, tag, bytes, sent, received }, site);
+    let Status { source: source_rank, tag, .. } = status;
+    let received = datatype.signature();
+    if !received.fits(sent, bytes) {
+        return Err(ErrorKind::MessageType { source_rank, tag, bytes, sent, received });
     }
-    let (bytes, each) = (bytes as usize, datatype.size().max(1));
-    if !bytes.is_multiple_of(each) {
-        panic!(
-            "{}: the message from rank {} with tag {} has {}, no multiple of a value's {each}",
-            site,
-            status.source_rank(),
-            status.tag(),
-            count(bytes, "byte")
-        );
+    let value = datatype.size().max(1);
+    if !bytes.is_multiple_of(value as u64) {
+        return Err(ErrorKind::NotWholeValues { source_rank, tag, bytes, value });
     }
-    let count = bytes / each;
+    let count = bytes as usize / value;
     let mut values: Vec<Msg> = Vec::with_capacity(count);
     // SAFETY: the vector has room for so many values, and its memory stays where it is.
     let room =
         unsafe { wire::incoming_elements(values.as_mut_ptr().cast(), count, datatype, false) };
-    (values, count, room)
+    Ok((values, count, room))
 }
 
-pub(crate) fn matched_probe_at(pattern: Pattern, site: Site) -> (Message, Status) {
-    let probe = operation::matched_probe(pattern, site);
-    let (number, probed) = block_on_at(probe, site);
+pub(crate) fn matched_probe_at<S: Source + ?Sized>(
+    source: &S,
+    tag: Option<Tag>,
+    site: Site,
+) -> (Message, Status) {
+    let pattern = pattern(source, tag, site).or_refuse();
+    block_on_at(matched_probe(pattern, site), site)
+}
+
+pub(crate) async fn matched_probe(pattern: Pattern, site: Site) -> (Message, Status) {
+    let (number, probed) = operation::matched_probe(pattern, site).await;
     (Message::new(number, &probed), Status::of_probe(probed))
 }
 
-pub(crate) fn immediate_matched_probe_at(
-    pattern: Pattern,
+pub(crate) fn immediate_matched_probe_at<S: Source + ?Sized>(
+    source: &S,
+    tag: Option<Tag>,
     site: Site,
 ) -> Option<(Message, Status)> {
+    let pattern = pattern(source, tag, site).or_refuse();
     let found = operation::look(may_block(site), |engine| engine.matched_probe(pattern));
     found.map(|(number, probed)| (Message::new(number, &probed), Status::of_probe(probed)))
 }
 
-pub(crate) fn receive_vec_at<Msg: Equivalence>(pattern: Pattern, site: Site) -> (Vec<Msg>, Status) {
-    block_on_at(receive_vec(pattern, site), site)
-}
-
+/// Receives a message of any length. One that does not fit the type is received all the same, and
+/// dropped.
 pub(crate) async fn receive_vec<Msg: Equivalence>(
     pattern: Pattern,
     site: Site,
-) -> (Vec<Msg>, Status) {
+) -> Result<(Vec<Msg>, Status), Error> {
     let (number, probed) = operation::matched_probe(pattern, site).await;
-    let status = Status::of_probe(probed);
+    let (status, ticket) = (Status::of_probe(probed), Ticket::new(number));
     let (mut values, count, mut room) =
-        vec_for::<Msg>(status, (probed.signature, probed.bytes), site);
+        match vec_for::<Msg>(status, (probed.signature, probed.bytes)) {
+            Ok(fitting) => fitting,
+            Err(kind) => {
+                let nothing = Room::untyped(std::ptr::null_mut(), 0);
+                // SAFETY: there is no buffer.
+                unsafe { operation::receive_matched(ticket, nothing, site) }.await.at(site)?;
+                return Err(kind).at(site);
+            }
+        };
     // SAFETY: the vector has room for all values and is there when this future is polled.
-    let receive = unsafe { operation::receive_matched(Ticket::new(number), room.room(), site) };
-    let outcome = receive.await.or_refuse(site);
-    room.finish_all();
+    let receive = unsafe { operation::receive_matched(ticket, room.room(), site) };
+    let outcome = receive.await.at(site)?;
+    room.finish_all().at(site)?;
     // SAFETY: that many values have come.
     unsafe { values.set_len(count) };
-    (values, Status::of(outcome, site))
+    Ok((values, Status::of(outcome, site)?))
 }
 
 /// Receives an encoded value. A message that is none is an error, and received all the same.
@@ -213,10 +261,11 @@ pub(crate) async fn receive_value<T: DeserializeOwned>(
     // SAFETY: the bytes are there when this future is polled.
     let outcome = unsafe { operation::receive_matched(Ticket::new(number), room, site) }
         .await
-        .or_refuse(site);
+        .at(site)
+        .or_refuse();
     if signature != Signature::VALUE {
         let (what, found) = (std::any::type_name::<T>(), signature.to_string());
         return Err(DecodeError::NoValue { what, found, len: encoded.len() });
     }
-    Ok((encoding::decode(&encoded)?, Status::of(outcome, site)))
+    Ok((encoding::decode(&encoded)?, Status::of(outcome, site).or_refuse()))
 }

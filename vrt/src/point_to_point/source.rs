@@ -1,8 +1,8 @@
-//! Receiving: the face of a process that messages come from.
+//! Receiving: what can be done with a process that messages come from.
 //!
 //! The blocking receives are inlined into the program. A rank that waits is resumed by another call than
-//! the one in which it began to wait, so the processor foretells each `ret` wrongly that leads from there
-//! back into the program, at some 8 ns: a fifth of a message between two ranks of a PE.
+//! the one in which it began to wait, so the processor mispredicts each `ret` that leads from there back
+//! into the program, at about 8 ns: a fifth of a message between two ranks of a PE.
 
 use std::fmt;
 use std::mem::{ManuallyDrop, MaybeUninit};
@@ -11,83 +11,87 @@ use serde::de::DeserializeOwned;
 
 use crate::datatype::wire::{self, Incoming, Outgoing};
 use crate::datatype::{BufferMut, Equivalence, UncommittedDatatype};
-use crate::operation::block_on_at;
-use crate::operation::site;
-use crate::operation::{self, Site, may_block};
+use crate::error::{At, Error, ErrorKind, OrRefuse};
+use crate::operation::{self, Site, block_on_at, may_block, site};
 use crate::point_to_point::{Message, Status, checked_tag, message};
 use crate::request::{Kept, PersistentRequest, Request, Scope, StaticScope};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{AnyProcess, AsCommunicator, Process};
-use crate::{Rank, Tag, encoding};
+use crate::{Rank, Tag};
+use vrt_core::encoding::DecodeError;
 use vrt_core::mailbox::{ANY, Pattern};
 use vrt_core::pe;
-use vrt_slot::report::count;
 
 /// A process that messages can be received from: one, or any.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     if world.rank() > 0 {
+///         return world.process_at_rank(0).send(&vec![world.rank(); world.rank() as usize]);
+///     }
+///     for _ in 1..world.size() {
+///         // Of any length, from any rank.
+///         let (values, status) = world.any_process().receive_vec::<i32>();
+///         assert_eq!(values, vec![status.source_rank(); values.len()]);
+///     }
+/// });
+/// ```
 pub trait Source: AsCommunicator {
     /// Its rank; -1 stands for any.
     fn source_rank(&self) -> Rank;
 
-    /// What a receive with this tag asks for.
-    #[doc(hidden)]
-    #[track_caller]
-    fn pattern(&self, tag: Option<Tag>) -> Pattern {
-        let comm = self.as_communicator().as_handle();
-        let tag = match tag {
-            None => ANY,
-            Some(tag) => checked_tag(tag, comm),
-        };
-        Pattern { context: comm.context, source: self.source_rank(), tag }
-    }
-
     /// Waits for a message with a tag and describes it (section 3.8.1).
     #[track_caller]
     fn probe_with_tag(&self, tag: Tag) -> Status {
-        probe_at(self.pattern(Some(tag)), site!("probe"))
+        probe_at(self, Some(tag), site!("probe"))
     }
 
     /// Waits for a message and describes it.
     #[track_caller]
     fn probe(&self) -> Status {
-        probe_at(self.pattern(None), site!("probe"))
+        probe_at(self, None, site!("probe"))
     }
 
     /// Describes a message with a tag if there is one. When there is none, other ranks get a turn.
     #[track_caller]
     fn immediate_probe_with_tag(&self, tag: Tag) -> Option<Status> {
-        immediate_probe_at(self.pattern(Some(tag)), site!("immediate_probe"))
+        immediate_probe_at(self, Some(tag), site!("immediate_probe"))
     }
 
     /// Describes a message if there is one. When there is none, other ranks get a turn.
     #[track_caller]
     fn immediate_probe(&self) -> Option<Status> {
-        immediate_probe_at(self.pattern(None), site!("immediate_probe"))
+        immediate_probe_at(self, None, site!("immediate_probe"))
     }
 
     /// Waits for a message with a tag and reserves it (section 3.8.2).
     #[track_caller]
     fn matched_probe_with_tag(&self, tag: Tag) -> (Message, Status) {
-        message::matched_probe_at(self.pattern(Some(tag)), site!("matched_probe"))
+        message::matched_probe_at(self, Some(tag), site!("matched_probe"))
     }
 
     /// Waits for a message and reserves it.
     #[track_caller]
     fn matched_probe(&self) -> (Message, Status) {
-        message::matched_probe_at(self.pattern(None), site!("matched_probe"))
+        message::matched_probe_at(self, None, site!("matched_probe"))
     }
 
     /// Reserves a message with a tag if there is one.
     #[track_caller]
     fn immediate_matched_probe_with_tag(&self, tag: Tag) -> Option<(Message, Status)> {
         let site = site!("immediate_matched_probe");
-        message::immediate_matched_probe_at(self.pattern(Some(tag)), site)
+        message::immediate_matched_probe_at(self, Some(tag), site)
     }
 
     /// Reserves a message if there is one.
     #[track_caller]
     fn immediate_matched_probe(&self) -> Option<(Message, Status)> {
         let site = site!("immediate_matched_probe");
-        message::immediate_matched_probe_at(self.pattern(None), site)
+        message::immediate_matched_probe_at(self, None, site)
     }
 
     /// Receives one value with a tag.
@@ -97,7 +101,18 @@ pub trait Source: AsCommunicator {
     #[track_caller]
     #[inline(always)]
     fn receive_with_tag<Msg: Equivalence>(&self, tag: Tag) -> (Msg, Status) {
-        receive_one_at(self.pattern(Some(tag)), site!("receive"))
+        receive_one_at(self, Some(tag), site!("receive")).or_refuse()
+    }
+
+    /// [`receive_with_tag`](Self::receive_with_tag) that returns what was wrong.
+    ///
+    /// # Errors
+    /// The message is not one value of this type: it is gone then, and the next receive gets the next
+    /// message. Or the tag is negative: nothing was received then.
+    #[track_caller]
+    #[inline(always)]
+    fn try_receive_with_tag<Msg: Equivalence>(&self, tag: Tag) -> Result<(Msg, Status), Error> {
+        receive_one_at(self, Some(tag), site!("receive"))
     }
 
     /// Receives one value.
@@ -107,39 +122,103 @@ pub trait Source: AsCommunicator {
     #[track_caller]
     #[inline(always)]
     fn receive<Msg: Equivalence>(&self) -> (Msg, Status) {
-        receive_one_at(self.pattern(None), site!("receive"))
+        receive_one_at(self, None, site!("receive")).or_refuse()
+    }
+
+    /// [`receive`](Self::receive) that returns what was wrong.
+    ///
+    /// # Errors
+    /// As [`try_receive_with_tag`](Self::try_receive_with_tag).
+    #[track_caller]
+    #[inline(always)]
+    fn try_receive<Msg: Equivalence>(&self) -> Result<(Msg, Status), Error> {
+        receive_one_at(self, None, site!("receive"))
     }
 
     /// Receives a message with a tag into a buffer.
     ///
     /// # Panics
-    /// When the message is longer than the buffer.
+    /// When the message is longer than the buffer, or of another type.
     #[track_caller]
     #[inline(always)]
     fn receive_into_with_tag<Buf: BufferMut + ?Sized>(&self, buf: &mut Buf, tag: Tag) -> Status {
-        receive_into_at(self.pattern(Some(tag)), buf, site!("receive_into"))
+        receive_into_at(self, Some(tag), buf, site!("receive_into")).or_refuse()
+    }
+
+    /// [`receive_into_with_tag`](Self::receive_into_with_tag) that returns what was wrong.
+    ///
+    /// # Errors
+    /// The message is longer than the buffer, or of another type: it is gone then, and the next receive
+    /// gets the next message. The buffer may have the beginning of one that was too long. Or the tag is
+    /// negative: nothing was received then.
+    #[track_caller]
+    #[inline(always)]
+    fn try_receive_into_with_tag<Buf: BufferMut + ?Sized>(
+        &self,
+        buf: &mut Buf,
+        tag: Tag,
+    ) -> Result<Status, Error> {
+        receive_into_at(self, Some(tag), buf, site!("receive_into"))
     }
 
     /// Receives a message into a buffer.
     ///
     /// # Panics
-    /// When the message is longer than the buffer.
+    /// When the message is longer than the buffer, or of another type.
     #[track_caller]
     #[inline(always)]
     fn receive_into<Buf: BufferMut + ?Sized>(&self, buf: &mut Buf) -> Status {
-        receive_into_at(self.pattern(None), buf, site!("receive_into"))
+        receive_into_at(self, None, buf, site!("receive_into")).or_refuse()
+    }
+
+    /// [`receive_into`](Self::receive_into) that returns what was wrong.
+    ///
+    /// # Errors
+    /// As [`try_receive_into_with_tag`](Self::try_receive_into_with_tag).
+    #[track_caller]
+    #[inline(always)]
+    fn try_receive_into<Buf: BufferMut + ?Sized>(&self, buf: &mut Buf) -> Result<Status, Error> {
+        receive_into_at(self, None, buf, site!("receive_into"))
     }
 
     /// Receives a message of any length with a tag.
+    ///
+    /// # Panics
+    /// When the message is of another type, or does not consist of whole values.
     #[track_caller]
     fn receive_vec_with_tag<Msg: Equivalence>(&self, tag: Tag) -> (Vec<Msg>, Status) {
-        message::receive_vec_at(self.pattern(Some(tag)), site!("receive_vec"))
+        receive_vec_at(self, Some(tag), site!("receive_vec")).or_refuse()
+    }
+
+    /// [`receive_vec_with_tag`](Self::receive_vec_with_tag) that returns what was wrong.
+    ///
+    /// # Errors
+    /// The message is of another type, or does not consist of whole values: it is gone then, and the
+    /// next receive gets the next message. Or the tag is negative: nothing was received then.
+    #[track_caller]
+    fn try_receive_vec_with_tag<Msg: Equivalence>(
+        &self,
+        tag: Tag,
+    ) -> Result<(Vec<Msg>, Status), Error> {
+        receive_vec_at(self, Some(tag), site!("receive_vec"))
     }
 
     /// Receives a message of any length.
+    ///
+    /// # Panics
+    /// When the message is of another type, or does not consist of whole values.
     #[track_caller]
     fn receive_vec<Msg: Equivalence>(&self) -> (Vec<Msg>, Status) {
-        message::receive_vec_at(self.pattern(None), site!("receive_vec"))
+        receive_vec_at(self, None, site!("receive_vec")).or_refuse()
+    }
+
+    /// [`receive_vec`](Self::receive_vec) that returns what was wrong.
+    ///
+    /// # Errors
+    /// As [`try_receive_vec_with_tag`](Self::try_receive_vec_with_tag).
+    #[track_caller]
+    fn try_receive_vec<Msg: Equivalence>(&self) -> Result<(Vec<Msg>, Status), Error> {
+        receive_vec_at(self, None, site!("receive_vec"))
     }
 
     /// Receives a serde value sent with `send_value_with_tag`.
@@ -150,8 +229,8 @@ pub trait Source: AsCommunicator {
     fn receive_value_with_tag<T: DeserializeOwned>(
         &self,
         tag: Tag,
-    ) -> Result<(T, Status), encoding::DecodeError> {
-        receive_value_at(self.pattern(Some(tag)), site!("receive_value"))
+    ) -> Result<(T, Status), DecodeError> {
+        receive_value_at(self, Some(tag), site!("receive_value"))
     }
 
     /// Receives a serde value sent with `send_value`.
@@ -159,8 +238,8 @@ pub trait Source: AsCommunicator {
     /// # Errors
     /// The bytes are not an encoding of this type.
     #[track_caller]
-    fn receive_value<T: DeserializeOwned>(&self) -> Result<(T, Status), encoding::DecodeError> {
-        receive_value_at(self.pattern(None), site!("receive_value"))
+    fn receive_value<T: DeserializeOwned>(&self) -> Result<(T, Status), DecodeError> {
+        receive_value_at(self, None, site!("receive_value"))
     }
 
     /// Begins to receive a message with a tag into a buffer (section 3.7.2).
@@ -175,7 +254,7 @@ pub trait Source: AsCommunicator {
         Buf: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        immediate_receive_at(self.pattern(Some(tag)), scope, buf, site!("immediate_receive_into"))
+        immediate_receive_at(self, Some(tag), scope, buf, site!("immediate_receive_into"))
     }
 
     /// Begins to receive a message into a buffer.
@@ -189,7 +268,7 @@ pub trait Source: AsCommunicator {
         Buf: 'a + BufferMut + ?Sized,
         Sc: Scope<'a>,
     {
-        immediate_receive_at(self.pattern(None), scope, buf, site!("immediate_receive_into"))
+        immediate_receive_at(self, None, scope, buf, site!("immediate_receive_into"))
     }
 
     /// A receive with a tag to be started again and again (section 3.9).
@@ -199,7 +278,7 @@ pub trait Source: AsCommunicator {
         buf: &'a mut Buf,
         tag: Tag,
     ) -> PersistentRequest<'a, (), &'a mut Buf> {
-        persistent_receive(self.pattern(Some(tag)), buf, site!("persistent_receive_into"))
+        persistent_receive(self, Some(tag), buf, site!("persistent_receive_into"))
     }
 
     /// A receive to be started again and again.
@@ -208,19 +287,19 @@ pub trait Source: AsCommunicator {
         &self,
         buf: &'a mut Buf,
     ) -> PersistentRequest<'a, (), &'a mut Buf> {
-        persistent_receive(self.pattern(None), buf, site!("persistent_receive_into"))
+        persistent_receive(self, None, buf, site!("persistent_receive_into"))
     }
 
     /// Begins to receive one value with a tag.
     #[track_caller]
     fn immediate_receive_with_tag<Msg: Equivalence>(&self, tag: Tag) -> ReceiveFuture<Msg> {
-        ReceiveFuture::start(self.pattern(Some(tag)), site!("immediate_receive"))
+        ReceiveFuture::start(self, Some(tag), site!("immediate_receive"))
     }
 
     /// Begins to receive one value.
     #[track_caller]
     fn immediate_receive<Msg: Equivalence>(&self) -> ReceiveFuture<Msg> {
-        ReceiveFuture::start(self.pattern(None), site!("immediate_receive"))
+        ReceiveFuture::start(self, None, site!("immediate_receive"))
     }
 }
 
@@ -236,28 +315,54 @@ impl Source for Process<'_> {
     }
 }
 
-fn probe_at(pattern: Pattern, site: Site) -> Status {
+/// What a receive with this tag, or with any, asks for.
+#[inline(always)]
+pub(crate) fn pattern<S: Source + ?Sized>(
+    source: &S,
+    tag: Option<Tag>,
+    site: Site,
+) -> Result<Pattern, Error> {
+    let context = source.as_communicator().as_handle().context;
+    let tag = match tag {
+        None => ANY,
+        Some(tag) => checked_tag(tag).at(site)?,
+    };
+    Ok(Pattern { context, source: source.source_rank(), tag })
+}
+
+fn probe_at<S: Source + ?Sized>(source: &S, tag: Option<Tag>, site: Site) -> Status {
+    let pattern = pattern(source, tag, site).or_refuse();
     let probed = block_on_at(operation::probe(pattern, site), site);
     Status::of_probe(probed)
 }
 
-fn immediate_probe_at(pattern: Pattern, site: Site) -> Option<Status> {
+fn immediate_probe_at<S: Source + ?Sized>(
+    source: &S,
+    tag: Option<Tag>,
+    site: Site,
+) -> Option<Status> {
+    let pattern = pattern(source, tag, site).or_refuse();
     let found = operation::look(may_block(site), |engine| engine.probe(pattern));
     found.map(Status::of_probe)
 }
 
 #[inline(always)]
-fn receive_one_at<Msg: Equivalence>(pattern: Pattern, site: Site) -> (Msg, Status) {
+fn receive_one_at<S: Source + ?Sized, Msg: Equivalence>(
+    source: &S,
+    tag: Option<Tag>,
+    site: Site,
+) -> Result<(Msg, Status), Error> {
+    let pattern = pattern(source, tag, site)?;
     let mut value = MaybeUninit::<Msg>::uninit();
     let mut room = room_for(&mut value);
     let may_block = may_block(site);
     // SAFETY: the value outlives the blocking call.
     let outcome = unsafe { operation::block_on_receive(may_block, pattern, room.room(), &site) };
-    let status = Status::of(outcome, site);
-    expect_one(status, room.len, site);
-    room.finish_all();
+    let status = Status::of(outcome, site)?;
+    expect_one(status, room.len).at(site)?;
+    room.finish_all().at(site)?;
     // SAFETY: all of the value has come, from a value of an equivalent type.
-    (unsafe { value.assume_init() }, status)
+    Ok((unsafe { value.assume_init() }, status))
 }
 
 /// Room for the bytes of a value that is not there yet.
@@ -267,44 +372,63 @@ pub(crate) fn room_for<Msg: Equivalence>(value: &mut MaybeUninit<Msg>) -> Incomi
     unsafe { wire::incoming_elements(value.as_mut_ptr().cast(), 1, datatype.datatype_ref(), false) }
 }
 
-/// Checks that a message is one value of `size` bytes.
-pub(crate) fn expect_one(status: Status, size: usize, site: Site) {
-    if status.bytes != size as u64 {
-        let rank = pe::current_rank().unwrap_or_default();
-        panic!(
-            "rank {rank} in {}: the message from rank {} with tag {} has {}, one value has {size}",
-            site,
-            status.source,
-            status.tag,
-            count(status.bytes, "byte"),
-        );
+/// Checks that a message is one value of `value` bytes.
+#[inline]
+pub(crate) fn expect_one(status: Status, value: usize) -> Result<(), ErrorKind> {
+    let Status { source: source_rank, tag, bytes, .. } = status;
+    match bytes == value as u64 {
+        true => Ok(()),
+        false => Err(ErrorKind::NotOneValue { source_rank, tag, bytes, value }),
     }
 }
 
 #[inline(always)]
-fn receive_into_at<Buf: BufferMut + ?Sized>(pattern: Pattern, buf: &mut Buf, site: Site) -> Status {
+fn receive_into_at<S: Source + ?Sized, Buf: BufferMut + ?Sized>(
+    source: &S,
+    tag: Option<Tag>,
+    buf: &mut Buf,
+    site: Site,
+) -> Result<Status, Error> {
+    let pattern = pattern(source, tag, site)?;
     let mut room = wire::incoming(buf);
     let may_block = may_block(site);
     // SAFETY: the buffer is borrowed for the blocking call.
     let outcome = unsafe { operation::block_on_receive(may_block, pattern, room.room(), &site) };
-    let status = Status::of(outcome, site);
-    room.finish(status.bytes as usize);
-    status
+    let status = Status::of(outcome, site)?;
+    room.finish(status.bytes as usize).at(site)?;
+    Ok(status)
 }
 
-fn receive_value_at<T: DeserializeOwned>(
-    pattern: Pattern,
+fn receive_vec_at<S: Source + ?Sized, Msg: Equivalence>(
+    source: &S,
+    tag: Option<Tag>,
     site: Site,
-) -> Result<(T, Status), encoding::DecodeError> {
+) -> Result<(Vec<Msg>, Status), Error> {
+    block_on_at(message::receive_vec(pattern(source, tag, site)?, site), site)
+}
+
+fn receive_value_at<S: Source + ?Sized, T: DeserializeOwned>(
+    source: &S,
+    tag: Option<Tag>,
+    site: Site,
+) -> Result<(T, Status), DecodeError> {
+    let pattern = pattern(source, tag, site).or_refuse();
     block_on_at(message::receive_value(pattern, site), site)
 }
 
-fn immediate_receive_at<'a, Sc: Scope<'a>, Buf: BufferMut + ?Sized>(
-    pattern: Pattern,
+fn immediate_receive_at<'a, S, Sc, Buf>(
+    source: &S,
+    tag: Option<Tag>,
     scope: Sc,
     buf: &'a mut Buf,
     site: Site,
-) -> Request<'a, Buf, Sc> {
+) -> Request<'a, Buf, Sc>
+where
+    S: Source + ?Sized,
+    Sc: Scope<'a>,
+    Buf: BufferMut + ?Sized,
+{
+    let pattern = pattern(source, tag, site).or_refuse();
     let room = wire::incoming(buf);
     // SAFETY: the request borrows the buffer until it is done.
     let started = pe::with(|pe| unsafe { pe.engine.begin_receive(pattern, room.room()) });
@@ -316,11 +440,13 @@ pub(crate) fn keep_incoming(incoming: Incoming) -> Option<Box<Kept>> {
     incoming.is_staged().then(|| Box::new(Kept { outgoing: Outgoing::nothing(), incoming }))
 }
 
-fn persistent_receive<'a, Buf: BufferMut + ?Sized>(
-    pattern: Pattern,
+fn persistent_receive<'a, S: Source + ?Sized, Buf: BufferMut + ?Sized>(
+    source: &S,
+    tag: Option<Tag>,
     buf: &'a mut Buf,
     site: Site,
 ) -> PersistentRequest<'a, (), &'a mut Buf> {
+    let pattern = pattern(source, tag, site).or_refuse();
     PersistentRequest::message((), buf, site, move |_, buf| {
         let incoming = wire::incoming_staged(&mut **buf);
         let room = incoming.room();
@@ -333,7 +459,7 @@ fn persistent_receive<'a, Buf: BufferMut + ?Sized>(
 
 /// A value that is being received.
 pub struct ReceiveFuture<T: 'static> {
-    /// Leaked with the request if that is dropped and cannot be taken back.
+    /// Leaked with the request if that is dropped and cannot be withdrawn.
     value: ManuallyDrop<Box<MaybeUninit<T>>>,
     request: Request<'static, (), StaticScope>,
 }
@@ -345,7 +471,8 @@ impl<T> fmt::Debug for ReceiveFuture<T> {
 }
 
 impl<T: Equivalence> ReceiveFuture<T> {
-    fn start(pattern: Pattern, site: Site) -> ReceiveFuture<T> {
+    fn start<S: Source + ?Sized>(source: &S, tag: Option<Tag>, site: Site) -> ReceiveFuture<T> {
+        let pattern = pattern(source, tag, site).or_refuse();
         let mut value = Box::<T>::new_uninit();
         let room = room_for(&mut value);
         // SAFETY: the box lives, and is not looked at, until the request is done; it is leaked if
@@ -364,7 +491,8 @@ impl<T: Equivalence> ReceiveFuture<T> {
         let site = self.request.site();
         let status = self.request.wait();
         let value = ManuallyDrop::into_inner(self.value);
-        expect_one(status, T::equivalent_datatype().datatype_ref().size(), site);
+        let size = T::equivalent_datatype().datatype_ref().size();
+        expect_one(status, size).at(site).or_refuse();
         // SAFETY: all bytes of the value have come, from a value of an equivalent type.
         (*unsafe { value.assume_init() }, status)
     }
@@ -381,7 +509,8 @@ impl<T: Equivalence> ReceiveFuture<T> {
         match self.request.test() {
             Ok(status) => {
                 let value = ManuallyDrop::into_inner(self.value);
-                expect_one(status, T::equivalent_datatype().datatype_ref().size(), site);
+                let size = T::equivalent_datatype().datatype_ref().size();
+                expect_one(status, size).at(site).or_refuse();
                 // SAFETY: as in `get`.
                 Ok((*unsafe { value.assume_init() }, status))
             }

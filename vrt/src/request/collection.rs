@@ -154,6 +154,25 @@ impl<D: ?Sized> Drop for RequestCollection<'_, D> {
 }
 
 /// Runs `f` with a scope and a collection for requests with one kind of buffer.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     let mut from = [0; 3];
+///     vrt::request::multiple_scope(3, |scope, requests| {
+///         for (rank, place) in from.iter_mut().enumerate() {
+///             let source = world.process_at_rank(rank as i32);
+///             requests.add(source.immediate_receive_into(scope, place));
+///         }
+///         (0..3).for_each(|rank| world.process_at_rank(rank).send(&world.rank()));
+///         requests.wait_all(&mut Vec::new());
+///     });
+///     assert_eq!(from, [0, 1, 2]);
+/// });
+/// ```
 pub fn multiple_scope<'a, F, R, D>(reserve: usize, f: F) -> R
 where
     D: 'a + ?Sized,

@@ -51,7 +51,7 @@ pub fn generalized() -> (Completer, Request<'static, ()>) {
     let future = poll_fn(move |context| {
         let mut state = seen.lock().unwrap_or_else(PoisonError::into_inner);
         if state.done {
-            return Poll::Ready(());
+            return Poll::Ready(Ok(()));
         }
         state.waker = Some(context.waker().clone());
         Poll::Pending

@@ -9,15 +9,16 @@ use std::future::Future;
 use std::pin::Pin;
 
 use crate::datatype::wire::Incoming;
+use crate::error::{At, Error, ErrorKind, OrRefuse};
 use crate::operation::Site;
 use crate::operation::{Status, site};
 use crate::request::{Request, StaticScope, immediate};
 use vrt_core::mailbox::Pattern;
 use vrt_core::pe::Started;
 
-type Boxed = Pin<Box<dyn Future<Output = ()>>>;
+type Boxed = Pin<Box<dyn Future<Output = Result<(), Error>>>>;
 /// What puts what has come into its place.
-pub(crate) type Settle<R> = Option<Box<dyn FnOnce(&mut R)>>;
+pub(crate) type Settle<R> = Option<Box<dyn FnOnce(&mut R) -> Result<(), ErrorKind>>>;
 type Begun = (Started, Box<Kept>, Option<Pattern>);
 type StartWith<'a, S, R, T> = dyn FnMut(&mut S, &mut R) -> T + 'a;
 
@@ -135,24 +136,28 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
     /// Waits until it is done; at once if it does not run.
     ///
     /// # Panics
-    /// When a message was longer than its buffer.
+    /// As [`Request::wait`].
     pub fn wait(&mut self) -> Option<Status> {
-        let status = self.active.take().map(Request::wait);
-        self.settle();
-        status
+        self.try_wait().or_refuse()
     }
 
-    fn settle(&mut self) {
-        if let Some(settle) = self.settle.take() {
-            settle(&mut self.receive);
-        }
+    /// [`wait`](Self::wait) that returns what was wrong. The request can be started again then.
+    ///
+    /// # Errors
+    /// As [`Request::try_wait`]. The receive buffer stays what it was.
+    pub fn try_wait(&mut self) -> Result<Option<Status>, Error> {
+        let settle = self.settle.take();
+        let status = self.active.take().map(Request::try_wait).transpose()?;
+        settle.map_or(Ok(()), |settle| settle(&mut self.receive)).at(self.site)?;
+        Ok(status)
     }
 
     /// Its status if it is done. `None` if it is not, or does not run.
     pub fn test(&mut self) -> Option<Status> {
         match self.active.take()?.test() {
             Ok(status) => {
-                self.settle();
+                let settle = self.settle.take();
+                settle.map_or(Ok(()), |settle| settle(&mut self.receive)).at(self.site).or_refuse();
                 Some(status)
             }
             Err(request) => {

@@ -33,7 +33,7 @@ unsafe impl Scope<'static> for StaticScope {
 ///
 /// When it ends with a request that was not completed, the process is aborted: the buffer would be
 /// written to after its life. When it ends by a panic, receives that no message has come for are
-/// taken back, and only what cannot be taken back (a send that is not done, a forgotten request)
+/// withdrawn, and only what cannot be withdrawn (a send that is not done, a forgotten request)
 /// ends the job.
 #[derive(Debug)]
 pub struct LocalScope<'a> {

@@ -3,7 +3,7 @@
 use crate::Count;
 use crate::operation::Site;
 use crate::operation::site;
-use crate::operation::{OrRefuse, try_block_on};
+use crate::operation::{At, OrRefuse, block_on_or_refuse};
 use crate::topology::{Communicator, Rank, SimpleCommunicator};
 use vrt_core::comm::create;
 use vrt_core::comm::dims;
@@ -24,6 +24,23 @@ pub struct CartesianLayout {
 }
 
 /// A communicator whose ranks are a grid.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(6, |world| {
+///     let mut dims = [0, 0];
+///     vrt::topology::dimensions(world.size(), &mut dims);
+///     assert_eq!(dims, [3, 2]);
+///     // Closed in the second dimension.
+///     let grid = world.create_cartesian_communicator(&dims, &[false, true], false).unwrap();
+///     let place = grid.get_layout().coords;
+///     assert_eq!(grid.coordinates_to_rank(&[place[0], place[1] + 2]), grid.rank());
+///     assert_eq!(grid.shift(0, 1).0.is_none(), place[0] == 0);
+/// });
+/// ```
 #[derive(Clone, Debug)]
 pub struct CartesianCommunicator(pub(crate) SimpleCommunicator);
 
@@ -63,7 +80,7 @@ pub(crate) fn create(
     let color = (comm.rank < places).then_some(0);
     let shape = Shape::Cartesian(Grid { dims: dims.to_vec(), periods: periods.to_vec() });
     let make = create::split(comm, color, comm.rank, shape, site);
-    let handle = try_block_on(make, site)?;
+    let handle = block_on_or_refuse(make, site)?;
     Some(CartesianCommunicator(SimpleCommunicator(handle)))
 }
 
@@ -138,7 +155,7 @@ impl CartesianCommunicator {
     #[track_caller]
     pub fn rank_to_coordinates_into(&self, rank: Rank, coords: &mut [Count]) {
         self.expect_dimensions("coordinates", coords.len());
-        self.0.0.job_rank(rank).or_refuse(site!(""));
+        self.0.0.job_rank(rank).at(site!("rank_to_coordinates")).or_refuse();
         self.grid().coordinates(rank, coords);
     }
 
@@ -181,7 +198,7 @@ impl CartesianCommunicator {
         }
         let shape = Shape::Cartesian(part);
         let make = create::split(&self.0.0, Some(color as u32), key, shape, site);
-        match try_block_on(make, site) {
+        match block_on_or_refuse(make, site) {
             Some(handle) => CartesianCommunicator(SimpleCommunicator(handle)),
             None => unreachable!("every rank has a color"),
         }

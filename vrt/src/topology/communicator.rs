@@ -4,8 +4,9 @@ use std::panic::Location;
 
 use crate::attribute::{CommAttribute, Stored};
 use crate::datatype::{Buffer, BufferMut, Datatype, DatatypeRef, UncommittedDatatype, wire};
+use crate::error::{At, Error, refuse};
+use crate::operation::block_on_or_refuse;
 use crate::operation::site;
-use crate::operation::{OrRefuse, try_block_on};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{
     AnyProcess, CartesianCommunicator, Color, CommunicatorRelation, DistributedGraphCommunicator,
@@ -19,6 +20,25 @@ use vrt_slot::check;
 use vrt_slot::report::count;
 
 /// What every communicator can do (MPI-4.1 chapter 7).
+///
+/// # Examples
+///
+/// ```
+/// use vrt::topology::CommunicatorRelation;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     assert_eq!(world.size(), 3);
+///     let other = world.duplicate();
+///     assert_eq!(other.compare(world), CommunicatorRelation::Congruent);
+///     // Messages of one communicator are never received through another.
+///     let next = (world.rank() + 1) % 3;
+///     world.process_at_rank(next).send(&1u8);
+///     other.process_at_rank(next).send(&2u8);
+///     assert_eq!(other.any_process().receive::<u8>().0, 2);
+///     assert_eq!(world.any_process().receive::<u8>().0, 1);
+/// });
+/// ```
 pub trait Communicator: AsHandle {
     /// Number of ranks that can be addressed: of an intercommunicator, the remote ones.
     fn target_size(&self) -> Rank {
@@ -40,9 +60,33 @@ pub trait Communicator: AsHandle {
     /// # Panics
     /// When there is no such rank.
     #[track_caller]
+    #[inline(always)]
     fn process_at_rank(&self, r: Rank) -> Process<'_> {
-        self.as_handle().job_rank(r).or_refuse(site!(""));
-        Process { comm: AnyProcess(self.as_handle()), rank: r }
+        match self.as_handle().job_rank(r) {
+            Ok(_) => Process { comm: AnyProcess(self.as_handle()), rank: r },
+            Err(kind) => refuse(kind, site!("process_at_rank")),
+        }
+    }
+
+    /// [`process_at_rank`](Self::process_at_rank) that returns what was wrong.
+    ///
+    /// # Errors
+    /// There is no such rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     assert!(world.try_process_at_rank(1).is_ok());
+    ///     assert_eq!(world.try_process_at_rank(2).unwrap_err().class(), vrt::ErrorClass::Rank);
+    /// });
+    /// ```
+    #[track_caller]
+    fn try_process_at_rank(&self, r: Rank) -> Result<Process<'_>, Error> {
+        self.as_handle().job_rank(r).at(site!("process_at_rank"))?;
+        Ok(Process { comm: AnyProcess(self.as_handle()), rank: r })
     }
 
     /// Any process, as a source.
@@ -82,7 +126,7 @@ pub trait Communicator: AsHandle {
     #[track_caller]
     fn duplicate(&self) -> SimpleCommunicator {
         let site = site!("duplicate");
-        SimpleCommunicator(try_block_on(create::duplicate(self.as_handle(), site), site))
+        SimpleCommunicator(block_on_or_refuse(create::duplicate(self.as_handle(), site), site))
     }
 
     /// A communicator for each color. Collective.
@@ -96,7 +140,7 @@ pub trait Communicator: AsHandle {
     fn split_by_color_with_key(&self, color: Color, key: Key) -> Option<SimpleCommunicator> {
         let site = site!("split_by_color_with_key");
         let split = create::split(self.as_handle(), color.0, key, Shape::Plain, site);
-        try_block_on(split, site).map(SimpleCommunicator)
+        block_on_or_refuse(split, site).map(SimpleCommunicator)
     }
 
     /// A communicator of the ranks that are on this rank's node now, ordered by key, then by rank
@@ -109,7 +153,7 @@ pub trait Communicator: AsHandle {
         let site = site!("split_shared");
         let node = Some(create::node_now());
         let split = create::split(self.as_handle(), node, key, Shape::Plain, site);
-        match try_block_on(split, site) {
+        match block_on_or_refuse(split, site) {
             Some(communicator) => SimpleCommunicator(communicator),
             None => unreachable!("every rank is on a node"),
         }
@@ -124,7 +168,7 @@ pub trait Communicator: AsHandle {
     fn split_by_subgroup_collective(&self, group: &dyn Group) -> Option<SimpleCommunicator> {
         let site = site!("split_by_subgroup_collective");
         let make = create::from_group_collective(self.as_handle(), group.members(), site);
-        try_block_on(make, site).map(SimpleCommunicator)
+        block_on_or_refuse(make, site).map(SimpleCommunicator)
     }
 
     /// A communicator of a group of these ranks. Only they have to call it.
@@ -149,7 +193,7 @@ pub trait Communicator: AsHandle {
     ) -> Option<SimpleCommunicator> {
         let site = site!("split_by_subgroup");
         let make = create::from_group(self.as_handle(), group.members(), tag, site);
-        try_block_on(make, site).map(SimpleCommunicator)
+        block_on_or_refuse(make, site).map(SimpleCommunicator)
     }
 
     /// Its ranks; of an intercommunicator, the local ones.
@@ -407,7 +451,7 @@ pub trait Communicator: AsHandle {
     where
         Self: Sized,
     {
-        migrate::migrate_async(state, site!("migrate_async"))
+        migrate::Migrating::new(state, site!("migrate_async"))
     }
 
     /// Says where in space the calling rank's work is, for balancing strategies that keep

@@ -2,7 +2,7 @@
 
 use crate::Count;
 use crate::operation::Site;
-use crate::operation::{OrRefuse, try_block_on};
+use crate::operation::{At, OrRefuse, block_on_or_refuse};
 use crate::topology::{Rank, SimpleCommunicator};
 use vrt_core::comm::create;
 use vrt_core::comm::{
@@ -33,6 +33,23 @@ impl GraphCommunicator {
 }
 
 /// A communicator whose ranks are a graph of which each knows its own edges.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(4, |world| {
+///     // A tree: each rank knows its parent and its children.
+///     let (me, n) = (world.rank(), world.size());
+///     let parent: Vec<_> = (me > 0).then(|| (me - 1) / 2).into_iter().collect();
+///     let children: Vec<_> = [2 * me + 1, 2 * me + 2].into_iter().filter(|it| *it < n).collect();
+///     let down = world.create_distributed_graph_adjacent(&parent, &children, false);
+///     let mut from_parent = vec![0; parent.len()];
+///     down.neighbor_all_gather_into(&me, &mut from_parent[..]);
+///     assert_eq!(from_parent, parent);
+/// });
+/// ```
 #[derive(Clone, Debug)]
 pub struct DistributedGraphCommunicator(pub(crate) SimpleCommunicator);
 
@@ -81,7 +98,7 @@ pub(crate) fn create(
     let mine = mine.unwrap_or_default();
     let shape = Shape::Graph(Neighbors { sources: mine.clone(), destinations: mine });
     let make = create::split(comm, color, comm.rank, shape, site);
-    let handle = try_block_on(make, site)?;
+    let handle = block_on_or_refuse(make, site)?;
     Some(GraphCommunicator(SimpleCommunicator(handle)))
 }
 
@@ -91,11 +108,11 @@ pub(crate) fn create_adjacent(
     destinations: &[Rank],
     site: Site,
 ) -> DistributedGraphCommunicator {
-    create::check_neighbors(comm, sources).or_refuse(site);
-    create::check_neighbors(comm, destinations).or_refuse(site);
+    create::check_neighbors(comm, sources).at(site).or_refuse();
+    create::check_neighbors(comm, destinations).at(site).or_refuse();
     let neighbors = Neighbors { sources: edges(sources), destinations: edges(destinations) };
     let make = create::same_ranks(comm, Shape::DistributedGraph(neighbors), site);
-    let handle = try_block_on(make, site);
+    let handle = block_on_or_refuse(make, site);
     DistributedGraphCommunicator(SimpleCommunicator(handle))
 }
 
@@ -105,7 +122,7 @@ pub(crate) fn create_from_edges(
     site: Site,
 ) -> DistributedGraphCommunicator {
     let ends: Vec<Rank> = named.iter().flat_map(|(from, to)| [*from, *to]).collect();
-    create::check_neighbors(comm, &ends).or_refuse(site);
+    create::check_neighbors(comm, &ends).at(site).or_refuse();
     let collect = async {
         // Every rank gets all edges: how many each names, then the edges, padded to the most.
         let counts = create::all_gather(comm, [named.len() as i32], site).await?;
@@ -121,7 +138,7 @@ pub(crate) fn create_from_edges(
             .filter(|[from, _]| *from >= 0);
         Ok(edges.collect::<Vec<[i32; 2]>>())
     };
-    let all = try_block_on(collect, site);
+    let all = block_on_or_refuse(collect, site);
     let me = comm.rank;
     let sources: Vec<Rank> =
         all.iter().filter(|[_, to]| *to == me).map(|[from, _]| *from).collect();

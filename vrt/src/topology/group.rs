@@ -3,6 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::topology::Rank;
+use crate::topology::sealed::HasMembers;
 use vrt_core::comm::handle::Members;
 use vrt_core::pe;
 use vrt_slot::report::count;
@@ -33,24 +34,40 @@ pub enum GroupRelation {
     Unequal,
 }
 
-impl Group for SystemGroup {
+impl HasMembers for SystemGroup {
     fn members(&self) -> &Members {
         &self.0
     }
 }
 
-impl Group for UserGroup {
+impl HasMembers for UserGroup {
     fn members(&self) -> &Members {
         &self.0
     }
 }
+
+impl Group for SystemGroup {}
+impl Group for UserGroup {}
 
 /// Ranks in an order.
-pub trait Group {
-    /// Who they are.
-    #[doc(hidden)]
-    fn members(&self) -> &Members;
-
+///
+/// # Examples
+///
+/// ```
+/// use vrt::topology::{Group, GroupRelation};
+/// use vrt::traits::*;
+///
+/// vrt::run_local(4, |world| {
+///     let (all, even) = (world.group(), world.group().include(&[0, 2]));
+///     let odd = all.difference(&even);
+///     assert_eq!((odd.size(), odd.rank().is_some()), (2, world.rank() % 2 == 1));
+///     assert_eq!(odd.union(&even).compare(&all), GroupRelation::Similar);
+///
+///     let communicator = world.split_by_subgroup_collective(&odd);
+///     assert_eq!(communicator.is_some(), odd.rank().is_some());
+/// });
+/// ```
+pub trait Group: HasMembers {
     /// All ranks of this group, then those of the other that are not in this one.
     fn union<G: Group>(&self, other: &G) -> UserGroup
     where

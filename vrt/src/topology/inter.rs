@@ -6,12 +6,32 @@
 use crate::Tag;
 use crate::operation::Site;
 use crate::operation::site;
-use crate::operation::{OrRefuse, try_block_on};
+use crate::operation::{At, OrRefuse, block_on_or_refuse};
 use crate::topology::{Rank, SimpleCommunicator, UserGroup};
 use vrt_core::comm::handle::{CommunicatorHandle, RemoteGroup};
 use vrt_core::comm::inter;
 
 /// A communicator between two groups of ranks.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::topology::{Color, MergeOrder};
+/// use vrt::traits::*;
+///
+/// vrt::run_local(4, |world| {
+///     let part = world.rank() / 2;
+///     let own = world.split_by_color(Color::with_value(part)).unwrap();
+///     // The leaders are the first ranks of both parts; they reach each other through the world.
+///     let between = own.create_intercommunicator(0, world, 2 * (1 - part), 0);
+///     let partner = between.process_at_rank(own.rank());
+///     partner.send(&world.rank());
+///     assert_eq!(partner.receive::<i32>().0, (world.rank() + 2) % 4);
+///
+///     let order = if part == 0 { MergeOrder::Low } else { MergeOrder::High };
+///     assert_eq!(between.merge(order).rank(), world.rank());
+/// });
+/// ```
 #[derive(Clone, Debug)]
 pub struct InterCommunicator(pub(crate) CommunicatorHandle);
 
@@ -48,7 +68,7 @@ impl InterCommunicator {
     pub fn merge(&self, merge_order: MergeOrder) -> SimpleCommunicator {
         let site = site!("merge");
         let merge = inter::merge(&self.0, merge_order == MergeOrder::High, site);
-        SimpleCommunicator(try_block_on(merge, site))
+        SimpleCommunicator(block_on_or_refuse(merge, site))
     }
 }
 
@@ -60,7 +80,7 @@ pub(crate) fn create(
     tag: Tag,
     site: Site,
 ) -> InterCommunicator {
-    comm.job_rank(local_leader).or_refuse(Site { call: "", ..site });
+    comm.job_rank(local_leader).at(site).or_refuse();
     let make = inter::create(comm, local_leader, peer, remote_leader, tag, site);
-    InterCommunicator(try_block_on(make, site))
+    InterCommunicator(block_on_or_refuse(make, site))
 }

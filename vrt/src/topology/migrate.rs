@@ -18,7 +18,7 @@ use std::time::Instant;
 
 use serde::{Serialize, de::DeserializeOwned};
 
-use crate::operation::{self, Error, Lasting, OrRefuse, Pending, Site, may_block};
+use crate::operation::{self, At, ErrorKind, Lasting, OrRefuse, Pending, Site, may_block};
 use vrt_core::comm::table::{self, Reopened};
 use vrt_core::encoding::{self, DecodeError, EncodeError};
 use vrt_core::migrate::{KeptState, Migration, MoveBy};
@@ -39,17 +39,55 @@ pub(crate) fn migrate<T: Serialize + DeserializeOwned>(state: &mut T, site: Site
 }
 
 /// See [`Communicator::migrate_async`](crate::topology::Communicator::migrate_async).
-pub(crate) async fn migrate_async<T: Serialize + DeserializeOwned>(state: &mut T, site: Site) {
+///
+/// It begins in a block of its own, when it is first polled. A future is copied to where it is awaited as a whole,
+/// and what is not initialised yet has what earlier calls have left on the stack: addresses that would keep the
+/// rank where it is.
+pub(crate) struct Migrating<'a, T> {
+    state: Option<&'a mut T>,
+    site: Site,
+    begun: Option<Pin<Box<dyn Future<Output = ()> + 'a>>>,
+}
+
+impl<'a, T> Migrating<'a, T> {
+    pub(crate) fn new(state: &'a mut T, site: Site) -> Self {
+        Migrating { state: Some(state), site, begun: None }
+    }
+}
+
+impl<T: Serialize + DeserializeOwned> Future for Migrating<'_, T> {
+    type Output = ();
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<()> {
+        if let Some(state) = self.state.take() {
+            vrt_slot::check::wipe();
+            self.begun = Some(begin(state, self.site));
+        }
+        let Some(begun) = &mut self.begun else { return Poll::Pending };
+        begun.as_mut().poll(context)
+    }
+}
+
+/// A call of its own, whose frame lies where the stack was wiped.
+#[inline(never)]
+fn begin<'a, T: Serialize + DeserializeOwned>(
+    state: &'a mut T,
+    site: Site,
+) -> Pin<Box<dyn Future<Output = ()> + 'a>> {
+    Box::pin(migrate_async(state, site))
+}
+
+async fn migrate_async<T: Serialize + DeserializeOwned>(state: &mut T, site: Site) {
     if !prepare(state, site) {
         return;
     }
     if let Started::Pending(request, _) = pe::with(|pe| at_sync(&mut pe.engine)) {
-        AtSync::of(request, site).await.or_refuse(site);
+        AtSync::of(request, site).await.at(site).or_refuse();
     }
     if let Some((to, kept)) = encode_if_told(state, site) {
         let started = pe::with(|pe| leave_for(&mut pe.engine, to, kept.as_ref()));
         if let Started::Pending(request, _) = started {
-            AtSync::of(request, site).await.or_refuse(site);
+            AtSync::of(request, site).await.at(site).or_refuse();
         }
     }
 }
@@ -77,7 +115,7 @@ impl AtSync {
 }
 
 impl Future for AtSync {
-    type Output = Result<Completion, Error>;
+    type Output = Result<Completion, ErrorKind>;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         Pin::new(&mut self.pending).poll(context)

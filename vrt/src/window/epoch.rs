@@ -8,9 +8,9 @@ use std::sync::atomic::{Ordering, fence};
 use std::time::Duration;
 
 use crate::datatype::{Equivalence, Signature};
-use crate::operation::OrRefuse;
+use crate::error::{At, ErrorKind, OrRefuse, refuse};
+use crate::operation::block_on_or_refuse;
 use crate::operation::site;
-use crate::operation::try_block_on;
 use crate::operation::{self, Site, background, sleep_async};
 use crate::operation::{block_on_at, yield_now_async};
 use crate::topology::{Group, Rank};
@@ -27,7 +27,7 @@ pub(super) async fn barrier(comm: &CommunicatorHandle, site: Site) {
     fence(Ordering::SeqCst);
     let collective = Collective::begin(comm, site);
     // SAFETY: there are no buffers.
-    unsafe { collective.barrier() }.await.or_refuse(site);
+    unsafe { collective.barrier() }.await.at(site).or_refuse();
     fence(Ordering::SeqCst);
 }
 
@@ -39,7 +39,7 @@ async fn tell(comm: &CommunicatorHandle, ranks: &[Rank], tag: i32, site: Site) {
     for rank in ranks {
         let message = Outbound {
             context: comm.context,
-            to: comm.job_rank(*rank).or_refuse(site),
+            to: comm.job_rank(*rank).at(site).or_refuse(),
             source: comm.rank,
             tag,
             data: std::ptr::null(),
@@ -48,7 +48,7 @@ async fn tell(comm: &CommunicatorHandle, ranks: &[Rank], tag: i32, site: Site) {
             signature: Signature::ANY,
         };
         // SAFETY: there is no data.
-        unsafe { operation::send(message, site) }.await.or_refuse(site);
+        unsafe { operation::send(message, site) }.await.at(site).or_refuse();
     }
 }
 
@@ -58,7 +58,8 @@ async fn hear(comm: &CommunicatorHandle, ranks: &[Rank], tag: i32, site: Site) {
         // SAFETY: there is no data.
         unsafe { operation::receive(pattern, Room::untyped(std::ptr::null_mut(), 0), site) }
             .await
-            .or_refuse(site);
+            .at(site)
+            .or_refuse();
     }
 }
 
@@ -189,7 +190,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     pub fn lock(&self, kind: LockKind, rank: Rank) {
         let site = site!("lock");
         self.expect_epoch(EpochCall::Lock, site);
-        self.comm.job_rank(rank).or_refuse(site!(""));
+        self.comm.job_rank(rank).at(site).or_refuse();
         if self.accessed.borrow().contains(&rank) {
             self.refuse(&format!("rank {rank} is locked already"), site);
         }
@@ -259,7 +260,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn flush(&self, rank: Rank) {
         let site = site!("flush");
-        self.comm.job_rank(rank).or_refuse(site);
+        self.comm.job_rank(rank).at(site).or_refuse();
         self.expect_epoch(EpochCall::Flush, site);
         self.expect_access(rank, site);
         fence(Ordering::SeqCst);
@@ -294,7 +295,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
                 Some(locked) => locked,
                 None => {
                     let rank = self.comm.members.get(rank as usize);
-                    remote::try_lock(rank, self.comm.context, kind, site).await.or_refuse(site)
+                    remote::try_lock(rank, self.comm.context, kind, site).await.at(site).or_refuse()
                 }
             };
             if locked {
@@ -313,7 +314,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         let here = self.in_reach(rank).map(|_leased| target.control().unlock());
         if here.is_none() {
             let rank = self.comm.members.get(rank as usize);
-            try_block_on(remote::unlock(rank, self.comm.context, site), site);
+            block_on_or_refuse(remote::unlock(rank, self.comm.context, site), site);
         }
     }
 
@@ -347,6 +348,6 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     }
 
     fn refuse(&self, why: &str, site: Site) -> ! {
-        panic!("rank {} in {}: {why}", self.comm.rank, site);
+        refuse(ErrorKind::Epoch { why: why.to_owned() }, site)
     }
 }

@@ -38,7 +38,7 @@ fn sends_go_on_with_the_data_that_they_had() {
             for round in 0..3u64 {
                 let mut data = vec![round; len];
                 vrt::block_on(async {
-                    let send = other.synchronous_send_async(&data[..], 3);
+                    let send = other.synchronous_send_with_tag_async(&data[..], 3);
                     assert_eq!(vrt::timeout(SHORT, send).await, Err(Elapsed(SHORT)));
                 });
                 data.fill(77);
@@ -62,10 +62,10 @@ fn sends_of_owned_values_go_on() {
             assert_eq!(came, vec![6; LONG]);
             return;
         }
-        begin_and_drop(other.send_vec_async(vec![4u64; LONG], 3));
-        begin_and_drop(other.send_value_async(&"abc".repeat(LONG), 4));
+        begin_and_drop(other.send_vec_with_tag_async(vec![4u64; LONG], 3));
+        begin_and_drop(other.send_value_with_tag_async(&"abc".repeat(LONG), 4));
         other.send_with_tag(&1u8, 9);
-        let back = vrt::block_on(other.send_vec_async(vec![6u64; LONG], 5));
+        let back = vrt::block_on(other.send_vec_with_tag_async(vec![6u64; LONG], 5));
         assert_eq!(back, vec![6; LONG]);
     });
 }
@@ -156,9 +156,9 @@ fn windows_go_on() {
             let window = world.allocate_window_async(vec![0u64; 4]).await;
             if world.rank() == 0 {
                 begin_and_drop(window.fence_async());
-                other.send_async(&1u8, 9).await;
+                other.send_with_tag_async(&1u8, 9).await;
             } else {
-                other.receive_async::<u8>(Some(9)).await;
+                other.receive_with_tag_async::<u8>(9).await;
                 window.fence_async().await;
             }
             window.fence_async().await;
@@ -167,9 +167,9 @@ fn windows_go_on() {
             assert_eq!(window.load(1), 5);
             if world.rank() == 0 {
                 begin_and_drop(window.free_async());
-                other.send_async(&1u8, 9).await;
+                other.send_with_tag_async(&1u8, 9).await;
             } else {
-                other.receive_async::<u8>(Some(9)).await;
+                other.receive_with_tag_async::<u8>(9).await;
                 window.free_async().await;
             }
         });
@@ -195,17 +195,17 @@ fn receives_lose_no_message_of_any_length() {
                     {
                         // It is posted, the message comes for it, and it is dropped.
                         let mut receive =
-                            Box::pin(other.receive_into_async(&mut lost[..], Some(3)));
+                            Box::pin(other.receive_into_with_tag_async(&mut lost[..], 3));
                         let mut context = Context::from_waker(Waker::noop());
                         assert!(receive.as_mut().poll(&mut context).is_pending());
-                        other.send_async(&1u8, 9).await;
+                        other.send_with_tag_async(&1u8, 9).await;
                         for _ in 0..10 {
                             vrt::yield_now_async().await;
                         }
                     }
                     assert_eq!(lost, vec![0; len], "a dropped receive wrote to its buffer");
                     let mut came = vec![0u64; len];
-                    let status = other.receive_into_async(&mut came[..], Some(3)).await;
+                    let status = other.receive_into_with_tag_async(&mut came[..], 3).await;
                     assert_eq!(status.bytes(), 8 * len as u64);
                     assert_eq!(came, vec![round; len]);
                 }
@@ -229,15 +229,15 @@ fn receives_keep_the_order_in_which_they_were_begun() {
             let (mut a, mut b) = (vec![0u64; LONG], vec![0u64; LONG]);
             let mut third = vec![0u64; LONG];
             {
-                let mut first = Box::pin(other.receive_into_async(&mut a[..], Some(3)));
-                let mut second = Box::pin(other.receive_into_async(&mut b[..], Some(3)));
+                let mut first = Box::pin(other.receive_into_with_tag_async(&mut a[..], 3));
+                let mut second = Box::pin(other.receive_into_with_tag_async(&mut b[..], 3));
                 let mut context = Context::from_waker(Waker::noop());
                 assert!(first.as_mut().poll(&mut context).is_pending());
                 assert!(second.as_mut().poll(&mut context).is_pending());
-                other.send_async(&1u8, 9).await;
+                other.send_with_tag_async(&1u8, 9).await;
                 // Looked at in the other order.
                 tokio::join!(biased; second, first);
-                other.receive_into_async(&mut third[..], Some(3)).await;
+                other.receive_into_with_tag_async(&mut third[..], 3).await;
             }
             assert_eq!((a[0], b[0], third[0]), (1, 2, 3));
         });
@@ -253,11 +253,11 @@ fn a_timeout_gives_what_comes_in_time() {
             let barrier = vrt::timeout(day, world.barrier_async()).await;
             let me = world.rank();
             let ((), came) = tokio::join!(
-                other.send_async(&me, 1),
-                vrt::timeout(day, other.receive_async::<i32>(Some(1)))
+                other.send_with_tag_async(&me, 1),
+                vrt::timeout(day, other.receive_with_tag_async::<i32>(1))
             );
             assert_eq!((barrier, came.unwrap().0), (Ok(()), 1 - me));
-            let never = vrt::timeout(SHORT, other.probe_async(Some(2))).await;
+            let never = vrt::timeout(SHORT, other.probe_with_tag_async(2)).await;
             assert_eq!(never.unwrap_err().to_string(), "not done within 200µs");
             let ready = vrt::timeout(Duration::ZERO, std::future::ready(3)).await;
             assert_eq!(ready, Ok(3));

@@ -547,7 +547,7 @@ fn whoever_waits_for_idleness_comes_last() {
                 vrt::block_on(async {
                     tokio::select! {
                         biased;
-                        _ = from.receive_async::<i32>(None) => {}
+                        _ = from.receive_async::<i32>() => {}
                         () = vrt::when_idle() => panic!("rank 0 was busy"),
                     }
                 });

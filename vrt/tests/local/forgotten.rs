@@ -86,7 +86,7 @@ fn receives_into_buffers() {
             len,
             |world, buffer| {
                 let other = world.process_at_rank(1);
-                begin_and_forget(other.receive_into_async(&mut buffer[..], Some(3)));
+                begin_and_forget(other.receive_into_with_tag_async(&mut buffer[..], 3));
             },
             |world| world.process_at_rank(0).buffered_send_with_tag(&vec![1u64; len][..], 3),
         );
@@ -95,10 +95,12 @@ fn receives_into_buffers() {
 
 #[test]
 fn sends_of_buffers() {
-    sent_as_it_was(|other, buffer| begin_and_forget(other.synchronous_send_async(buffer, 3)));
+    sent_as_it_was(|other, buffer| {
+        begin_and_forget(other.synchronous_send_with_tag_async(buffer, 3))
+    });
     sent_as_it_was(|other, buffer| {
         // Rank 1 takes in what has come in parts, so that it may be done at once.
-        let mut future = Box::pin(other.send_async(buffer, 3));
+        let mut future = Box::pin(other.send_with_tag_async(buffer, 3));
         let _ = future.as_mut().poll(&mut Context::from_waker(Waker::noop()));
         std::mem::forget(future);
     });
@@ -188,7 +190,7 @@ fn a_sender_does_not_wait_for_ever_for_a_forgotten_receive() {
             return other.synchronous_send_with_tag(&[1u64; 8], 3);
         }
         let mut buffer = [0u64; 8];
-        begin_and_forget(other.receive_into_async(&mut buffer[..], Some(3)));
+        begin_and_forget(other.receive_into_with_tag_async(&mut buffer[..], 3));
         vrt::yield_now();
     });
 }

@@ -243,7 +243,12 @@ fn operations_with_a_root() {
                 true => root.gather_into_root(&mine, out),
                 false => root.gather_into(&mine),
             },
-            root.gather_into_async(&mine, here.then_some(out)),
+            async {
+                match here {
+                    true => root.gather_into_root_async(&mine, out).await,
+                    false => root.gather_into_async(&mine).await,
+                }
+            },
             root.persistent_gather_into(&mut mine, out)
         );
         agree!(
@@ -254,7 +259,12 @@ fn operations_with_a_root() {
                 true => root.reduce_into_root(&mine, out, sum),
                 false => root.reduce_into(&mine, sum),
             },
-            root.reduce_into_async(&mine, here.then_some(out), sum),
+            async {
+                match here {
+                    true => root.reduce_into_root_async(&mine, out, sum).await,
+                    false => root.reduce_into_async(&mine, sum).await,
+                }
+            },
             root.persistent_reduce_into(&mut mine, out, sum)
         );
         let mut all = contribution(world, only(n * len));
@@ -266,7 +276,12 @@ fn operations_with_a_root() {
                 true => root.scatter_into_root(&all, out),
                 false => root.scatter_into(out),
             },
-            root.scatter_into_async(here.then_some(&all), out),
+            async {
+                match here {
+                    true => root.scatter_into_root_async(&all, out).await,
+                    false => root.scatter_into_async(out).await,
+                }
+            },
             root.persistent_scatter_into(&mut all, out)
         );
         let counts: Vec<i32> = (0..only(n)).map(|rank| (len + rank) as i32).collect();
@@ -280,7 +295,12 @@ fn operations_with_a_root() {
                 true => root.gather_varcount_into_root(&mine, out),
                 false => root.gather_varcount_into(&mine),
             },
-            root.gather_varcount_into_async(&mine, here.then_some(out)),
+            async {
+                match here {
+                    true => root.gather_varcount_into_root_async(&mine, out).await,
+                    false => root.gather_varcount_into_async(&mine).await,
+                }
+            },
             root.persistent_gather_varcount_into(&mut mine, out)
         );
         let all = contribution(world, total);
@@ -293,7 +313,12 @@ fn operations_with_a_root() {
                 true => root.scatter_varcount_into_root(&all, out),
                 false => root.scatter_varcount_into(out),
             },
-            root.scatter_varcount_into_async(here.then_some(&all), out),
+            async {
+                match here {
+                    true => root.scatter_varcount_into_root_async(&all, out).await,
+                    false => root.scatter_varcount_into_async(out).await,
+                }
+            },
             root.persistent_scatter_varcount_into(&mut all, out)
         );
     });

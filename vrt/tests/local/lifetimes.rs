@@ -135,7 +135,7 @@ fn a_receive_that_loses_against_a_timer_loses_no_message() {
                         // Now and then the message comes first, now and then the time.
                         let time = std::time::Duration::from_nanos(round % 7 * 500);
                         tokio::select! {
-                            came = left.receive_async::<u64>(Some(1)) => break came.0,
+                            came = left.receive_with_tag_async::<u64>(1) => break came.0,
                             () = vrt::sleep_async(time) => timeouts += 1,
                         }
                     }
@@ -144,7 +144,7 @@ fn a_receive_that_loses_against_a_timer_loses_no_message() {
                     if round % 3 == 0 {
                         vrt::sleep_async(std::time::Duration::from_micros(2)).await;
                     }
-                    right.send_async(&round, 1).await;
+                    right.send_with_tag_async(&round, 1).await;
                 };
                 let (came, ()) = tokio::join!(receive, send);
                 assert_eq!(came, round, "a message was lost or overtaken");
@@ -168,8 +168,8 @@ fn several_probes_wait_at_once() {
             }
             let (two, one) = vrt::block_on(async {
                 let (mut one, mut two) = (
-                    Box::pin(other.receive_vec_async::<u8>(Some(1))),
-                    Box::pin(other.receive_vec_async::<u8>(Some(2))),
+                    Box::pin(other.receive_vec_with_tag_async::<u8>(1)),
+                    Box::pin(other.receive_vec_with_tag_async::<u8>(2)),
                 );
                 let (mut first, mut second) = (None, None);
                 std::future::poll_fn(|context| {

@@ -9,5 +9,6 @@ mod forgotten;
 mod forms;
 mod lifetimes;
 mod point_to_point;
+mod try_twins;
 mod types;
 mod wrong_use;

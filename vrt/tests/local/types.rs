@@ -91,7 +91,7 @@ const RECEIVES: [(&str, Receive); 11] = [
     }),
     ("receive_into_async", |world, from| {
         let mut flags = vec![false; LONG];
-        vrt::block_on(world.process_at_rank(from).receive_into_async(&mut flags[..], None));
+        vrt::block_on(world.process_at_rank(from).receive_into_async(&mut flags[..]));
     }),
 ];
 
@@ -134,7 +134,7 @@ fn every_way_to_send_says_the_type() {
             send.start();
             send.wait();
         },
-        |world| vrt::block_on(world.process_at_rank(0).send_async(&1.0f64, 0)),
+        |world| vrt::block_on(world.process_at_rank(0).send_async(&1.0f64)),
     ];
     for send in sends {
         let words = ["rank 0 in receive", "rank 1 with tag 0, 8 bytes", "sent as f64", "as u64"];

@@ -1,4 +1,4 @@
-//! What to do: the faults that can be seen in a trace, each with its number and what would change it.
+//! Advice: the performance problems that can be seen in a trace, each with its number and a remedy.
 
 use std::fmt;
 
@@ -9,89 +9,88 @@ use crate::iterations::Iterations;
 use crate::read::{Message, Then, Trace, What};
 use crate::statistics::Statistics;
 
-/// A PE's load above the mean that is worth talking about.
+/// A PE's load above the mean from which on it is reported.
 const UNEVEN: f64 = 0.1;
-/// A rank with more than this part of what a PE has to do on average cannot be balanced well.
+/// A rank with more than this part of a PE's average work cannot be balanced well.
 const GIANT: f64 = 0.5;
-/// Runs shorter than this, in nanoseconds, are short: of each of them some hundreds go to the switch and the
-/// messages, several percent.
+/// Runs shorter than this, in nanoseconds, are short: several hundred nanoseconds of each, several percent, are spent
+/// on the switch and the messages.
 const FINE: f64 = 10e3;
-/// Messages shorter than this, in bytes, could be put together: so much of it takes no longer than one of them.
+/// Messages shorter than this, in bytes, could be combined: this much data takes no longer than one of them.
 const SMALL: f64 = 1024.0;
-/// Messages between PEs, as a part of all, that are worth talking about.
+/// The part of messages between PEs from which on it is reported.
 const APART: f64 = 0.3;
-/// Waiting for late senders, as a part of the time of PEs, that is worth talking about.
+/// The part of PE time spent waiting for late senders from which on it is reported.
 const LATE: f64 = 0.1;
-/// Waiting for a core, as a part of the time of a PE, that is worth talking about.
+/// The part of a PE's time spent waiting for a core from which on it is reported.
 const PREEMPTED: f64 = 0.1;
 
-/// A fault, with what it is measured by.
+/// A performance problem, with the numbers that show it.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Advice {
-    /// One rank has so large a part of the work that PEs wait for it whatever is moved.
+    /// One rank has so much of the work that PEs wait for it whatever is moved.
     Giant {
         /// The rank.
         rank: u32,
-        /// Its time as a part of what each PE would have to do.
+        /// Its time as a part of each PE's average work.
         part: f64,
-        /// Ranks of the job for a PE.
+        /// Ranks per PE.
         ratio: f64,
     },
-    /// Ranks run for so short a time that switches and messages are much of the work.
+    /// Ranks run for such short times that switches and messages are much of the work.
     Fine {
-        /// Runs that would fill a millisecond, if all were as long as the median.
+        /// Runs per millisecond, if all were as long as the median.
         switches: f64,
-        /// Messages that are sent in a millisecond of work.
+        /// Messages sent per millisecond of work.
         messages: f64,
-        /// Bytes of a message on average.
+        /// Mean message length in bytes.
         bytes: f64,
-        /// Ranks of the job for a PE.
+        /// Ranks per PE.
         ratio: f64,
     },
-    /// Ranks that talk much are on different PEs, and could be on one.
+    /// Ranks that communicate much are on different PEs, and could be on the same one.
     Apart {
-        /// Messages between PEs as a part of all.
+        /// Messages between PEs as a part of all messages.
         part: f64,
-        /// The same, had ranks that talk been put together.
+        /// The same if ranks that communicate were placed together.
         possible: f64,
-        /// The pair with the most messages between PEs, and how many.
+        /// The pair of ranks with the most messages between PEs, and their number.
         pair: (u32, u32, u64),
     },
-    /// PEs have more and less to do, and other places of the ranks would mend it.
+    /// PEs have unequal loads, and another placement of the ranks would help.
     Uneven {
-        /// The busiest PE, and by which part it is above the mean.
+        /// The busiest PE, and how far it is above the mean.
         pe: u32,
         /// See above.
         imbalance: f64,
-        /// The imbalance that could be.
+        /// The imbalance that could be reached.
         possible: f64,
-        /// Balancing steps that were taken.
+        /// Balancing steps taken.
         steps: u64,
     },
     /// Ranks could not move.
     Pinned {
         /// How many.
         ranks: usize,
-        /// The one with the most work of them.
+        /// The one among them with the most work.
         rank: u32,
-        /// Why, if it was said.
+        /// Why, if known.
         why: String,
     },
-    /// Something else runs on the core of a PE.
+    /// Something else runs on a PE's core.
     Preempted {
-        /// The PE for which that is worst.
+        /// The PE most affected.
         pe: u32,
-        /// For which part of the time it has waited for its core.
+        /// The part of the time that it waited for its core.
         part: f64,
     },
-    /// Ranks wait for messages that are sent late, while their PEs have nothing to do.
+    /// Ranks wait for messages that are sent late, while their PEs are idle.
     Late {
-        /// Time that PEs were idle though receives waited for messages not yet sent, as a part of all their
-        /// time.
+        /// Time in which PEs were idle while receives waited for messages not yet sent, as a part of all their time.
         part: f64,
-        /// The sender that was waited for longest.
+        /// The sender that receives waited for longest.
         rank: u32,
-        /// The time that receives have waited for it, in seconds.
+        /// How long receives waited for it, in seconds.
         seconds: f64,
         /// The call in which its receivers wait.
         call: String,
@@ -161,7 +160,7 @@ impl fmt::Display for Advice {
     }
 }
 
-/// What there is to say of a job, the costliest first.
+/// Everything to report about a job, the most costly first.
 pub fn advise(trace: &Trace, statistics: &Statistics) -> Vec<Advice> {
     let all = Work::of(trace, statistics);
     let giant = all.giant();
@@ -174,7 +173,7 @@ pub fn advise(trace: &Trace, statistics: &Statistics) -> Vec<Advice> {
 struct Work<'a> {
     trace: &'a Trace,
     all: &'a Statistics,
-    /// What of that counts as load.
+    /// The part of it that counts as load.
     iterations: Iterations,
     pes: f64,
     busy: f64,
@@ -189,7 +188,7 @@ impl<'a> Work<'a> {
         Work { trace, all, iterations, pes, busy, ratio: f64::from(trace.ranks) / pes }
     }
 
-    /// Time that PEs were idle, as a part of all their time.
+    /// Idle time of PEs as a part of all their time.
     fn idle(&self) -> f64 {
         self.iterations.idle / (self.iterations.seconds * self.pes).max(f64::MIN_POSITIVE)
     }
@@ -263,8 +262,8 @@ impl<'a> Work<'a> {
         Some(Advice::Pinned { ranks: self.all.stayed.len(), rank: *rank, why })
     }
 
-    /// Whether ranks could be placed so that fewer messages go between PEs: each is put to the PE on which most
-    /// of its messages would stay, as long as there is room (a greedy cut of the graph).
+    /// Whether another placement of the ranks would reduce the messages between PEs: assigns each rank to the PE on
+    /// which most of its messages would stay, as long as there is room (a greedy cut of the graph).
     fn apart(&self) -> Option<Advice> {
         let user = self.messages();
         let total: u64 = user.values().map(|it| it.0).sum();
@@ -279,7 +278,7 @@ impl<'a> Work<'a> {
         gains.then_some(Advice::Apart { part, possible, pair: (*from, *to, *messages) })
     }
 
-    /// Messages of the program by sender and receiver: all, and those between PEs.
+    /// The program's messages by sender and receiver: all of them, and those between PEs.
     fn messages(&self) -> FxHashMap<(u32, u32), (u64, u64)> {
         let mut sent: FxHashMap<(u32, u32, u32), u32> = FxHashMap::default();
         let of = |it: &Message| (it.from, it.to, it.sequence);
@@ -303,8 +302,8 @@ impl<'a> Work<'a> {
         pairs
     }
 
-    /// Messages between PEs if groups of ranks that talk are put together, largest talkers first, with no PE
-    /// above its share of ranks.
+    /// Messages between PEs if groups of ranks that communicate are placed together, the pairs with most messages
+    /// first, with no PE above its share of ranks.
     fn cut(&self, pairs: &FxHashMap<(u32, u32), (u64, u64)>) -> u64 {
         let mut edges: Vec<(u64, u32, u32)> =
             pairs.iter().map(|(pair, it)| (it.0, pair.0, pair.1)).collect();
@@ -338,8 +337,7 @@ impl<'a> Work<'a> {
             .sum()
     }
 
-    /// Waits that end with a message that was sent after they began, while the PE was idle: Scalasca's "late
-    /// sender".
+    /// Waits that end with a message that was sent after they began, while the PE was idle: Scalasca's "late sender".
     fn late(&self) -> Option<Advice> {
         let mut sent: FxHashMap<(u32, u32, u32), i64> = FxHashMap::default();
         let mut matched: FxHashMap<u32, Vec<(i64, Message)>> = FxHashMap::default();

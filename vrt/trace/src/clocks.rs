@@ -1,26 +1,26 @@
-//! Cycle counters of PEs become nanoseconds of one time.
+//! Converts cycle counters of PEs to nanoseconds on a common time line.
 //!
-//! PEs of a machine have the same counter: one line, from the first block of any of them to the last,
-//! gives the time. Clocks of machines differ, and run at different speeds; what they say is corrected by
-//! the messages between them, of which none comes before it was sent. Of two machines that talk in both
-//! directions the quickest messages of either, one pair of them early in the job and one late, say by how
-//! much the clocks differed then: half of what one way seems quicker than the other
-//! (the offset of NTP, RFC 5905 section 8, with the messages of the job for its packets).
+//! PEs of one machine have the same counter: its time is a straight line from the first block of any of them to the
+//! last. Clocks of different machines differ, and run at different speeds; they are corrected by the messages between
+//! the machines, none of which can arrive before it was sent. For two machines that send in both directions, the
+//! fastest messages of each direction, one pair of them early in the job and one late, show how much the clocks
+//! differed then: half of the difference of the apparent travel times (the offset of NTP, RFC 5905 section 8, with the
+//! messages of the job as its packets).
 
 use std::collections::BTreeMap;
 
-/// A machine's counter as time.
+/// Converts a machine's counter to time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Clock {
-    /// A stamp, and its nanoseconds.
+    /// A stamp, and the nanoseconds that belong to it.
     stamp: u64,
     nanoseconds: u64,
-    /// Nanoseconds of a cycle.
+    /// Nanoseconds per cycle.
     pub(crate) cycle: f64,
 }
 
 impl Clock {
-    /// Of a machine, from pairs of a stamp and nanoseconds since 1970. `None` where these do not go on.
+    /// Of a machine, from pairs of a stamp and nanoseconds since 1970. `None` if these do not increase.
     pub(crate) fn of(pairs: impl IntoIterator<Item = (u64, u64)>) -> Option<Clock> {
         let mut pairs = pairs.into_iter();
         let first = pairs.next()?;
@@ -35,7 +35,7 @@ impl Clock {
         })
     }
 
-    /// Nanoseconds since 1970 less `zero`.
+    /// Nanoseconds since 1970 minus `zero`.
     pub(crate) fn time(&self, stamp: u64, zero: u64) -> i64 {
         let cycles = stamp.wrapping_sub(self.stamp) as i64;
         let since = (cycles as f64 * self.cycle).round() as i64;
@@ -43,7 +43,7 @@ impl Clock {
     }
 }
 
-/// A message between machines: when it was sent and when it was matched, by the clock of either.
+/// A message between machines: when it was sent and when it was matched, each by its own machine's clock.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Crossing {
     pub(crate) from: usize,
@@ -52,7 +52,7 @@ pub(crate) struct Crossing {
     pub(crate) matched: i64,
 }
 
-/// What is to be added to the times of a machine: at two times, and in between and beyond on their line.
+/// What is added to the times of a machine: given at two times, and interpolated and extrapolated linearly.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Correction {
     early: (i64, f64),
@@ -67,8 +67,8 @@ impl Correction {
     }
 }
 
-/// The corrections of machines to the clock of the first one. Machines that exchange no messages with those
-/// that are corrected already keep their clocks.
+/// The corrections of machines to the clock of the first one. Machines that exchange no messages with already corrected
+/// machines keep their clocks.
 pub(crate) fn corrections(machines: usize, crossings: &[Crossing]) -> Vec<Correction> {
     let mut known: Vec<Option<Correction>> = vec![None; machines];
     if let Some(first) = known.first_mut() {
@@ -92,8 +92,8 @@ pub(crate) fn corrections(machines: usize, crossings: &[Crossing]) -> Vec<Correc
     known.into_iter().map(Option::unwrap_or_default).collect()
 }
 
-/// What is to be added to the clock of `b`, from messages `there`, from `a` to `b`, and `back`. What `a`'s
-/// clock says is corrected by `base`.
+/// What is added to the clock of `b`, from messages `there`, from `a` to `b`, and `back`. Times of `a` are corrected by
+/// `base`.
 fn offset(base: &Correction, there: &[(i64, i64)], back: &[(i64, i64)]) -> Correction {
     let sent = || there.iter().map(|it| it.1).chain(back.iter().map(|it| it.0));
     let (begin, end) = (sent().min().unwrap_or(0), sent().max().unwrap_or(0));
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(Clock::of([(7, 7)]), None);
     }
 
-    /// Machine 1 is ahead by 1 ms in the beginning and by 3 ms after ten seconds.
+    /// Machine 1 is ahead by 1 ms at the beginning and by 3 ms after ten seconds.
     #[test]
     fn machines_whose_clocks_drift_are_brought_together() {
         let ahead = |time: i64| 1_000_000 + time / 5_000;

@@ -1,23 +1,23 @@
-//! What a trace file consists of: blocks, and records in them.
+//! Defines the format of a trace file: blocks, and the records in them.
 //!
-//! A file is a sequence of *blocks*. Each has a header of [`HEADER`] bytes and then records; it is
-//! written by one system call at the end of the file, so that many PEs write to one file, and a file that
-//! a crash has cut off is good up to its last whole block. Files of one job can be put together by `cat`.
+//! A file is a sequence of *blocks*. Each consists of a header of [`HEADER`] bytes and records; it is appended to the
+//! file by one system call, so that many PEs can write to one file, and a file that a crash has cut off is valid up to
+//! its last complete block. Files of one job can be concatenated with `cat`.
 //!
-//! | bytes of the header | hold |
+//! | bytes of the header | content |
 //! |---|---|
-//! | 0..8 | [`MAGIC`], in which the format's version is |
-//! | 8..12, 12..16 | number of the PE; what the block has ([`Kind`]) |
-//! | 16..24 | the how many-th block of the PE it is |
-//! | 24..28, 28..32 | bytes behind the header; their CRC-32 |
+//! | 0..8 | [`MAGIC`], which includes the format's version |
+//! | 8..12, 12..16 | number of the PE; the block's content ([`Kind`]) |
+//! | 16..24 | index of the block among the PE's blocks |
+//! | 24..28, 28..32 | bytes after the header; their CRC-32 |
 //! | 32..40, 40..48 | the cycle counter when the block was written, and nanoseconds since 1970 then |
-//! | 48..56 | events that the PE has left out so far |
-//! | 56..60, 60..64 | how long the PE has waited for a core so far, in units of 100 us; CRC-32 of the bytes before |
+//! | 48..56 | events that the PE has dropped so far |
+//! | 56..60, 60..64 | how long the PE has waited for a core so far, in units of 100 us; CRC-32 of the preceding bytes |
 //!
-//! A *record* is four words of 64 bits: time (cycles of the PE's counter), what and whose, and two that
-//! depend on it; [`code`] has the kinds. All numbers are little-endian.
+//! A *record* is four words of 64 bits: the time (cycles of the PE's counter), the kind and the rank, and two words
+//! that depend on the kind; [`code`] lists the kinds. All numbers are little-endian.
 
-/// What each block begins with.
+/// The first bytes of each block.
 pub(crate) const MAGIC: [u8; 8] = *b"vrtrace1";
 /// Length of a block's header in bytes.
 pub(crate) const HEADER: usize = 64;
@@ -25,38 +25,38 @@ pub(crate) const HEADER: usize = 64;
 pub(crate) const RECORD: usize = 32;
 /// The unit of [`Header::preempted`], in nanoseconds.
 pub(crate) const PREEMPTED: u64 = 100_000;
-/// The longest name that is recorded whole, in bytes.
+/// The length of the longest name that is recorded in full, in bytes.
 pub(crate) const LONGEST_NAME: usize = 255;
 
 /// A record's words.
 pub(crate) type Record = [u64; 4];
 
-/// The kinds of records: the lowest byte of the second word. Behind it are 24 bits of a rank; `other` is
-/// the half above. "Name" stands for the number of one in the lower 16 bits of `other`.
+/// The kinds of records: the lowest byte of the second word. The next 24 bits are a rank; `other` is the upper half.
+/// "Name" stands for the number of a name in the lower 16 bits of `other`.
 pub(crate) mod code {
-    /// Until when a rank ran; name of the call, [`then`](super::then) above it; cycles; partner.
+    /// A rank ran until this time; name of the call, [`then`](super::then) above it; cycles; partner.
     pub(crate) const RAN: u8 = 1;
-    /// Until when the PE was idle; cycles.
+    /// The PE was idle until this time; cycles.
     pub(crate) const IDLE: u8 = 2;
-    /// Sender; receiver, and what kind of context above it; bytes; sequence, tag.
+    /// Sender; receiver, and the kind of context above it; bytes; sequence, tag.
     pub(crate) const SENT: u8 = 3;
-    /// Receiver; sender, and what kind of context above it; bytes; sequence, tag.
+    /// Receiver; sender, and the kind of context above it; bytes; sequence, tag.
     pub(crate) const MATCHED: u8 = 4;
-    /// A message is not matched any more.
+    /// A matched message became unmatched again.
     pub(crate) const PUT_BACK: u8 = 5;
     /// Name of the call; context.
     pub(crate) const COLLECTIVE_BEGINS: u8 = 6;
     /// The same.
     pub(crate) const COLLECTIVE_ENDS: u8 = 7;
-    /// PE that it goes to, how above it; bytes.
+    /// Destination PE, how it moves above it; bytes.
     pub(crate) const LEAVES: u8 = 8;
-    /// PE that it comes from.
+    /// Source PE.
     pub(crate) const COMES: u8 = 9;
     /// Name of the reason.
     pub(crate) const STAYS: u8 = 10;
     /// Name of the strategy; number of the step; number of [`PLACED`] records that follow.
     pub(crate) const STEP: u8 = 11;
-    /// 12 bits of where it is, 12 of where it is to be, the highest: pinned; seconds; bytes.
+    /// 12 bits of the current PE, 12 of the new PE, the highest bit: pinned; seconds; bytes.
     pub(crate) const PLACED: u8 = 12;
     /// Name of the region.
     pub(crate) const REGION_BEGINS: u8 = 13;
@@ -64,15 +64,15 @@ pub(crate) mod code {
     pub(crate) const REGION_ENDS: u8 = 14;
     /// Cycles run; switches.
     pub(crate) const OVER: u8 = 15;
-    /// Messages sent by a rank that is over; bytes in them.
+    /// Messages sent by a rank that has ended; bytes in them.
     pub(crate) const OVER_SENT: u8 = 16;
-    /// As [`SENT`], of a message that has got its receive at once.
+    /// As [`SENT`], for a message that was matched at once.
     pub(crate) const SENT_AND_MATCHED: u8 = 18;
-    /// Number of a name, its length above that; the text is in the records that follow.
+    /// Number of a name, its length above that; the text is in the following records.
     pub(crate) const NAME: u8 = 17;
 }
 
-/// What a rank does that has stopped running.
+/// What a rank does after it has stopped running.
 pub(crate) mod then {
     pub(crate) const READY: u32 = 0;
     pub(crate) const LOOKS: u32 = 1;
@@ -83,12 +83,12 @@ pub(crate) mod then {
 /// In place of a partner: the call has none.
 pub(crate) const NO_PARTNER: i32 = i32::MIN;
 
-/// What a block has.
+/// What a block contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// Records.
     Records,
-    /// Lines `key=value` about the job, the first block of each PE.
+    /// Lines `key=value` about the job; the first block of each PE.
     Job,
     /// Nothing: the PE's trace is complete.
     End,
@@ -131,7 +131,7 @@ impl Header {
         bytes
     }
 
-    /// The header that these bytes begin with, if they do.
+    /// The header at the beginning of these bytes, if there is one.
     #[cfg(feature = "tools")]
     pub(crate) fn read(bytes: &[u8]) -> Option<Header> {
         let bytes = bytes.get(..HEADER)?;

@@ -1,8 +1,8 @@
-//! What of a trace is the program's iterations: what advice is about.
+//! Determines which part of a trace is the program's iterations: the subject of advice.
 //!
-//! Three things are not. A region called `verification`. What one rank does alone at the end, behind the last
-//! collective operations, as when it checks the result. And time that PEs have waited for their cores, which is
-//! booked to the ranks that ran then: it is nobody's load.
+//! Three things are not part of them: a region called `verification`; what one rank does alone at the end, after the
+//! last collective operations, as when it checks the result; and time that PEs have waited for their cores, which is
+//! attributed to the ranks that ran then, but is nobody's load.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use rustc_hash::FxHashMap;
 
 use crate::read::{Trace, What};
 
-/// A region of a program that is none of its iterations.
+/// A region of a program that is not part of its iterations.
 const VERIFICATION: &str = "verification";
-/// The part of all that is done in a while from which on one rank does it alone.
+/// The part of an interval's work from which on one rank counts as doing it alone.
 const ALONE: f64 = 0.9;
-/// The part of all work below which a while does not count.
+/// The part of all work below which an interval does not count.
 const NOTHING: f64 = 0.01;
-/// Collective operations, from the last one on, between which a rank may be alone: its check is followed by one
-/// that tells the others, and by the program's end.
+/// The number of last collective operations between which a rank may be alone: its check is followed by one that
+/// informs the others, and by the program's end.
 const LAST: usize = 3;
 
 /// Times in seconds.
@@ -27,14 +27,14 @@ pub(crate) struct Iterations {
     pub(crate) run: BTreeMap<u32, f64>,
     /// How long ranks have run on each PE.
     pub(crate) busy: BTreeMap<u32, f64>,
-    /// How long no rank could run, on all PEs.
+    /// How long no rank could run, summed over all PEs.
     pub(crate) idle: f64,
-    /// How long all has lasted.
+    /// Total duration.
     pub(crate) seconds: f64,
 }
 
 impl Iterations {
-    /// Those of a trace.
+    /// The iterations of a trace.
     pub(crate) fn of(trace: &Trace) -> Iterations {
         let left_out = joined(left_out(trace));
         let all_left_out: i64 = left_out.iter().map(|(from, to)| to - from).sum();
@@ -72,13 +72,13 @@ impl Iterations {
         all
     }
 
-    /// The load of the busiest PE over the mean, less 1.
+    /// The load of the busiest PE over the mean, minus 1.
     pub(crate) fn imbalance(&self) -> f64 {
         crate::statistics::imbalance(self.busy.values().copied())
     }
 }
 
-/// What is none of the iterations, from when to when.
+/// The intervals that are not part of the iterations.
 fn left_out(trace: &Trace) -> Vec<(i64, i64)> {
     let mut found = Vec::new();
     let mut regions: FxHashMap<u32, Vec<(bool, i64)>> = FxHashMap::default();
@@ -127,7 +127,7 @@ fn left_out(trace: &Trace) -> Vec<(i64, i64)> {
     found
 }
 
-/// Nanoseconds that each rank has run in a while.
+/// Nanoseconds that each rank has run in an interval.
 fn runs(trace: &Trace, from: i64, to: i64) -> FxHashMap<u32, f64> {
     let mut all: FxHashMap<u32, f64> = FxHashMap::default();
     for (_, event) in trace.events() {
@@ -139,7 +139,7 @@ fn runs(trace: &Trace, from: i64, to: i64) -> FxHashMap<u32, f64> {
     all
 }
 
-/// The same times, sorted, none twice.
+/// The same intervals, sorted and without overlap.
 fn joined(mut times: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     times.sort_unstable();
     let mut all: Vec<(i64, i64)> = Vec::new();
@@ -152,7 +152,7 @@ fn joined(mut times: Vec<(i64, i64)>) -> Vec<(i64, i64)> {
     all
 }
 
-/// How much of a while lies in such times, of which none overlap.
+/// How much of an interval lies in these intervals, which do not overlap.
 fn overlap(times: &[(i64, i64)], from: i64, to: i64) -> i64 {
     let first = times.partition_point(|it| it.1 <= from);
     let inside = times[first..].iter().take_while(|it| it.0 < to);
@@ -180,7 +180,7 @@ mod tests {
         Timed { at: at * MS, what: What::CollectiveEnds { rank, call: 0, context: 0 } }
     }
 
-    /// Two PEs with two ranks each, which do the same in ten iterations of 10 ms.
+    /// Two PEs with two ranks each, which do the same work in ten iterations of 10 ms.
     fn even() -> Trace {
         let records = (0..2).map(|pe| {
             let mut events = Vec::new();

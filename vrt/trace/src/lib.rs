@@ -1,4 +1,4 @@
-//! What a job does, as events in a file: recording, and (with the feature `tools`) reading.
+//! Events of a job in a file: recording, and (with the feature `tools`) reading.
 //!
 //! ```text
 //! PE's thread                          a thread of the PE                      afterwards
@@ -7,21 +7,22 @@
 //!   (waits where the ring is full)       (every 50 ms, or a quarter full)       Perfetto, Paraver, CSV, HTML
 //! ```
 //!
-//! PEs of a machine append whole blocks to one file, so that it can be read while the job runs and after a
-//! PE was killed: up to what was written, which is at most 50 ms behind. PEs that a launcher has started
-//! have a file each; they are read together.
+//! PEs of a machine append complete blocks to one file, so that it can be read while the job runs and after a PE was
+//! killed: up to the last write, which is at most 50 ms old. PEs that a launcher has started have one file each; these
+//! are read together.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `format` | blocks and records |
 //! | `ring` | events in memory |
-//! | `record` | events become records |
+//! | `record` | turns events into records |
 //! | `write` | the thread that writes |
-//! | `read` | a trace, put together again |
-//! | `clocks` | cycle counters become one time |
-//! | `statistics` | what a job has done, in numbers |
-//! | `iterations` | what of that is about the program's iterations |
-//! | `summary`, `advise`, `convert` | what `vrt-trace` says of it |
+//! | `read` | a trace, reassembled |
+//! | `clocks` | converts cycle counters to a common time |
+//! | `statistics` | numbers about a job |
+//! | `iterations` | the part of a trace that is the program's iterations |
+//! | `summary`, `advise`, `convert` | the output of `vrt-trace` |
+//! | `page` | what the pages of all programs have in common |
 
 #[cfg(feature = "tools")]
 pub mod advise;
@@ -32,6 +33,7 @@ pub mod convert;
 mod format;
 #[cfg(feature = "tools")]
 mod iterations;
+pub mod page;
 #[cfg(feature = "tools")]
 pub mod read;
 mod record;

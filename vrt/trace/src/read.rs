@@ -1,4 +1,4 @@
-//! A trace, put together again: what each PE has done, in one time.
+//! A trace, reassembled: what each PE has done, on a common time line.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -14,20 +14,20 @@ use crate::format::{
 /// Why a trace cannot be read.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadError {
-    /// The system does not give the file.
+    /// The file cannot be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
-    /// There is nothing of a trace in it.
+    /// It contains no trace.
     #[error("{} is no trace: it has no whole block of one (--trace FILE makes traces)", .0.display())]
     NoTrace(PathBuf),
 }
 
-/// What a job has done.
+/// The trace of a job.
 #[derive(Clone, Debug, Default)]
 pub struct Trace {
     /// Number of PEs of the job.
@@ -36,70 +36,70 @@ pub struct Trace {
     pub ranks: u32,
     /// The program and its arguments.
     pub command: String,
-    /// What calls, regions, strategies and reasons are called; the first one is empty.
+    /// Names of calls, regions, strategies and reasons; the first one is empty.
     pub names: Vec<String>,
-    /// What PEs have recorded, by number.
+    /// The records of PEs, by number.
     pub records: Vec<PeTrace>,
-    /// Bytes of the files that are no whole blocks: the last ones before a crash.
+    /// Bytes of the files outside complete blocks: the last ones before a crash.
     pub damaged: u64,
 }
 
-/// What a PE has recorded.
+/// The record of a PE.
 #[derive(Clone, Debug, Default)]
 pub struct PeTrace {
     /// Number of the PE.
     pub pe: u32,
     /// Its node.
     pub node: u32,
-    /// What has happened, in the order in which it was recorded.
+    /// Events in the order in which they were recorded.
     pub events: Vec<Timed>,
-    /// Events that were left out because of the limit.
+    /// Events that were dropped because of the limit.
     pub dropped: u64,
-    /// Nothing is missing at the end.
+    /// Whether the end is complete.
     pub complete: bool,
-    /// Blocks that are missing in between.
+    /// Number of missing blocks in between.
     pub gaps: u64,
-    /// Seconds for which it has waited for a core, because something else ran there.
+    /// Seconds for which it waited for a core because something else ran there.
     pub preempted: f64,
-    /// Nanoseconds of a cycle of its counter.
+    /// Nanoseconds per cycle of its counter.
     pub(crate) cycle: f64,
     pub(crate) machine: String,
 }
 
-/// Something that has happened.
+/// An event with its time.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Timed {
-    /// When, or when it was over, in nanoseconds since the trace begins.
+    /// When it happened, or ended, in nanoseconds since the beginning of the trace.
     pub at: i64,
-    /// What.
+    /// The event.
     pub what: What,
 }
 
 /// The number of a name in [`Trace::names`].
 pub type Name = u32;
 
-/// What has happened on a PE.
+/// An event on a PE.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum What {
     /// A rank has run.
     Ran {
         /// The rank.
         rank: u32,
-        /// Nanoseconds for which it has.
+        /// For how many nanoseconds.
         nanoseconds: f64,
         /// What it does now.
         then: Then,
     },
-    /// No rank could run for so many nanoseconds.
+    /// No rank could run for this many nanoseconds.
     Idle {
         /// How many.
         nanoseconds: f64,
     },
     /// A rank has sent a message.
     Sent(Message),
-    /// A message has got its receive.
+    /// A message was matched.
     Matched(Message),
-    /// The receive of a message was given up.
+    /// The receive that matched a message was cancelled.
     PutBack {
         /// The receiver.
         rank: u32,
@@ -113,7 +113,7 @@ pub enum What {
         /// The operation's context.
         context: u32,
     },
-    /// A rank's part in a collective operation is over.
+    /// A rank has finished its part in a collective operation.
     CollectiveEnds {
         /// The rank.
         rank: u32,
@@ -126,32 +126,32 @@ pub enum What {
     Leaves {
         /// The rank.
         rank: u32,
-        /// The PE.
+        /// The destination PE.
         to: u32,
-        /// Bytes that travel.
+        /// Bytes transferred.
         bytes: u64,
         /// How it moves.
         by: By,
     },
-    /// A rank has come.
+    /// A rank has arrived.
     Comes {
         /// The rank.
         rank: u32,
-        /// The PE that it comes from.
+        /// The source PE.
         from: u32,
     },
     /// A rank was to move and could not.
     Stays {
         /// The rank.
         rank: u32,
-        /// What keeps it.
+        /// What pins it.
         why: Name,
     },
-    /// A balancing step; what it has found of each rank follows.
+    /// A balancing step; its data about each rank follow.
     Step {
         /// Its number.
         number: u32,
-        /// What has decided.
+        /// The strategy that decided.
         strategy: Name,
         /// How many [`What::Placed`] follow.
         ranks: u32,
@@ -160,30 +160,30 @@ pub enum What {
     Placed {
         /// The rank.
         rank: u32,
-        /// The PE that has it.
+        /// Its current PE.
         at: u32,
-        /// The PE that is to have it.
+        /// The PE that it is assigned to.
         to: u32,
         /// Seconds that it has run since the last step.
         seconds: f64,
         /// Live bytes of its memory.
         bytes: u64,
-        /// Something keeps it.
+        /// Whether it is pinned.
         pinned: bool,
     },
-    /// A rank has come into a region of its program.
+    /// A rank has entered a region of its program.
     RegionBegins {
         /// The rank.
         rank: u32,
         /// The region.
         name: Name,
     },
-    /// A rank has left the region that it came into last.
+    /// A rank has left the region that it entered last.
     RegionEnds {
         /// The rank.
         rank: u32,
     },
-    /// A rank is over: what its PE has measured of it.
+    /// A rank has ended: its PE's measurements of it.
     Over {
         /// The rank.
         rank: u32,
@@ -192,7 +192,7 @@ pub enum What {
         /// How often it has stopped running.
         switches: u64,
     },
-    /// A rank is over: what its PE has counted of what it sent.
+    /// A rank has ended: its PE's counts of what it sent.
     OverSent {
         /// The rank.
         rank: u32,
@@ -203,23 +203,23 @@ pub enum What {
     },
 }
 
-/// What a rank does that has stopped running.
+/// What a rank does after it has stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// It is ready to go on.
+    /// It is ready to run.
     Ready,
-    /// It runs on: its PE has looked whether what it waits for would come soon.
+    /// It continues running: its PE polled whether what it waits for would arrive soon.
     Looks,
-    /// It waits in a call, for a message from a rank of its communicator if that is a message.
+    /// It waits in a call; if for a message, from this rank of its communicator.
     Waits(Name, Option<i32>),
-    /// It is over.
+    /// It has ended.
     Over,
 }
 
 /// How a rank moves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum By {
-    /// Inside a node: its slot changes owner.
+    /// Inside a node: the owner of its slot changes.
     HandOver,
     /// To another node, with its memory.
     Memory,
@@ -228,7 +228,7 @@ pub enum By {
 }
 
 impl By {
-    /// How it is called.
+    /// The name of this way.
     pub fn name(self) -> &'static str {
         match self {
             By::HandOver => "hand-over",
@@ -241,17 +241,17 @@ impl By {
 /// A message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Message {
-    /// Rank of the job that has sent it.
+    /// The sending rank of the job.
     pub from: u32,
-    /// Rank of the job that it is for.
+    /// The destination rank of the job.
     pub to: u32,
-    /// The how many-th it is from this rank to that one.
+    /// Its index among the messages from this rank to that one.
     pub sequence: u32,
     /// Its tag.
     pub tag: i32,
     /// Its length in bytes.
     pub bytes: u64,
-    /// It is part of a collective operation or an exchange.
+    /// Whether it is part of a collective operation or an exchange.
     pub is_internal: bool,
 }
 
@@ -265,7 +265,7 @@ impl Trace {
     /// Reads a trace: a file, or the files `FILE.0`, `FILE.1`, ... if there is none of that name.
     ///
     /// # Errors
-    /// It cannot be read, or is no trace. What a crash has cut off is none.
+    /// It cannot be read, or is not a trace. A part that a crash has cut off is no error.
     pub fn read(path: &Path) -> Result<Trace, ReadError> {
         let read = |path: PathBuf| match std::fs::read(&path) {
             Ok(bytes) => Ok(bytes),
@@ -287,7 +287,7 @@ impl Trace {
         Trace::of(&bytes).ok_or_else(|| ReadError::NoTrace(path.to_owned()))
     }
 
-    /// The trace that these bytes are, if they are one.
+    /// The trace in these bytes, if there is one.
     pub fn of(bytes: &[u8]) -> Option<Trace> {
         let (blocks, damaged) = blocks(bytes);
         if blocks.is_empty() {
@@ -329,7 +329,8 @@ impl Trace {
         Some(trace)
     }
 
-    /// What a PE has said, and its records with their stamps; numbers of names become the trace's.
+    /// The description of a PE, and its records with their stamps; name numbers are converted to
+    /// the trace's.
     fn put_together(
         &mut self,
         pe: u32,
@@ -450,7 +451,7 @@ impl Trace {
         }
     }
 
-    /// The first event of all begins at 0.
+    /// Shifts times so that the first event begins at 0.
     fn begin_at_zero(&mut self) {
         let events = || self.records.iter().flat_map(|it| &it.events);
         let Some(first) = events().map(Timed::began).min() else { return };
@@ -459,27 +460,27 @@ impl Trace {
         }
     }
 
-    /// A name.
+    /// The text of a name.
     pub fn name(&self, name: Name) -> &str {
         self.names.get(name as usize).map_or("", String::as_str)
     }
 
-    /// When the last event was, in nanoseconds.
+    /// The time of the last event, in nanoseconds.
     pub fn end(&self) -> i64 {
         self.events().map(|(_, event)| event.at).max().unwrap_or(0)
     }
 
-    /// All events, with the PE that each was on.
+    /// All events, with their PEs.
     pub fn events(&self) -> impl Iterator<Item = (u32, &Timed)> {
         self.records.iter().flat_map(|it| it.events.iter().map(|event| (it.pe, event)))
     }
 
-    /// Events that were left out because of the limit.
+    /// Number of events that were dropped because of the limit.
     pub fn dropped(&self) -> u64 {
         self.records.iter().map(|it| it.dropped).sum()
     }
 
-    /// Whether every PE has written all that it has recorded.
+    /// Whether every PE has written everything that it recorded.
     pub fn is_complete(&self) -> bool {
         self.records.len() == self.pes as usize
             && self.damaged == 0
@@ -488,7 +489,7 @@ impl Trace {
 }
 
 impl Timed {
-    /// When it began, for what lasts.
+    /// When it began, for an event with a duration.
     pub fn began(&self) -> i64 {
         match self.what {
             What::Ran { nanoseconds, .. } | What::Idle { nanoseconds } => {
@@ -500,7 +501,7 @@ impl Timed {
 }
 
 impl What {
-    /// Cycles become nanoseconds.
+    /// Converts cycles to nanoseconds.
     fn with_cycle(mut self, cycle: f64) -> What {
         match &mut self {
             What::Ran { nanoseconds, .. } | What::Idle { nanoseconds } => *nanoseconds *= cycle,
@@ -511,7 +512,7 @@ impl What {
     }
 }
 
-/// The whole blocks of files, and how many bytes are none.
+/// The complete blocks of files, and the number of bytes outside them.
 fn blocks(bytes: &[u8]) -> (Vec<Block<'_>>, u64) {
     let (mut blocks, mut damaged, mut at) = (Vec::new(), 0, 0);
     while at < bytes.len() {
@@ -533,7 +534,7 @@ fn blocks(bytes: &[u8]) -> (Vec<Block<'_>>, u64) {
     (blocks, damaged)
 }
 
-/// What a record says, times in cycles.
+/// Decodes a record, with times in cycles.
 fn decode(record: &Record, names: &[Name]) -> Option<What> {
     let [_, what, third, fourth] = *record;
     let (rank, other) = ((what >> 8) as u32 & 0xff_ffff, (what >> 32) as u32);

@@ -1,4 +1,4 @@
-//! Recording: what a PE tells its observer becomes records in a ring.
+//! Recording: turns a PE's notifications of its observer into records in a ring.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -12,24 +12,24 @@ use crate::ring::{ROOM, Ring};
 
 /// The observer of a PE whose events go to a file.
 ///
-/// Where the writing thread does not keep up, the PE waits for it: events are left out only beyond the
-/// limit, and then only those of which there are many (runs, messages, collective operations, regions).
+/// If the writing thread does not keep up, the PE waits for it: events are dropped only beyond the limit, and then only
+/// the frequent kinds (runs, messages, collective operations, regions).
 #[derive(Debug)]
 pub struct Recorder {
     ring: Arc<Ring>,
     writer: Thread,
-    /// Records written so far, and up to where there is room.
+    /// Number of records written so far, and the position up to which there is room.
     head: u64,
     room: u64,
-    /// From here on only what is rare is recorded.
+    /// The number of records after which only rare events are recorded.
     limit: u64,
-    /// The call that was named last, and the names of all.
+    /// The call that was named last, and the names of all calls.
     last_call: (&'static str, u16),
     names: FxHashMap<Box<str>, u16>,
 }
 
 impl Recorder {
-    /// One that may record so many bytes.
+    /// A recorder that may record this many bytes.
     pub(crate) fn new(ring: Arc<Ring>, writer: Thread, limit: u64) -> Recorder {
         Recorder {
             ring,
@@ -42,7 +42,7 @@ impl Recorder {
         }
     }
 
-    /// Records something of which there is much.
+    /// Records a frequent event.
     #[inline(always)]
     fn put(&mut self, record: Record) {
         if self.head >= self.limit {
@@ -70,7 +70,7 @@ impl Recorder {
         self.ring.dropped.store(dropped + 1, Ordering::Relaxed);
     }
 
-    /// False if there will never be any.
+    /// Returns false if there will never be room.
     #[cold]
     fn wait_for_room(&mut self) -> bool {
         loop {
@@ -86,7 +86,7 @@ impl Recorder {
         }
     }
 
-    /// The number of a call's name; 0 is that of none.
+    /// The number of a call's name; 0 means no name.
     #[inline(always)]
     fn call(&mut self, call: &'static str) -> u32 {
         if !std::ptr::eq(self.last_call.0, call) {

@@ -1,15 +1,15 @@
-//! The events of a PE in memory: written by its thread, taken by the one that writes the file.
+//! The events of a PE in memory: written by its thread, taken by the thread that writes the file.
 //!
-//! The words of a record are plain atomics, so that there is nothing unsafe in it: on the processors that
-//! `vrt` runs on, a relaxed store is a store. `head` counts records written, `tail` those taken; the
-//! writer owns the places `tail + ROOM > place >= head`, the taker those in between, and each learns what
-//! the other has done by an acquiring load of what that has stored with release.
+//! The words of a record are plain atomics, so that no unsafe code is needed: on the processors that `vrt` runs on, a
+//! relaxed store is an ordinary store. `head` counts records written, `tail` records taken; the writer owns the places
+//! `tail + ROOM > place >= head`, the taker the other ones. Each side learns the other's progress by an acquire load of
+//! the count that the other stores with release.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use crate::format::{RECORD, Record};
 
-/// Records that there is room for: 4 MiB.
+/// Capacity in records: 4 MiB.
 pub(crate) const ROOM: u64 = 1 << 17;
 
 #[derive(Debug)]
@@ -17,11 +17,11 @@ pub(crate) struct Ring {
     words: Box<[[AtomicU64; 4]]>,
     head: AtomicU64,
     tail: AtomicU64,
-    /// Events left out.
+    /// Number of dropped events.
     pub(crate) dropped: AtomicU64,
-    /// Nobody takes anything any more.
+    /// Nothing is taken any more.
     pub(crate) closed: AtomicBool,
-    /// The PE is over: what is there is to be written.
+    /// The PE has ended: what remains must be written.
     pub(crate) over: AtomicBool,
 }
 
@@ -38,7 +38,7 @@ impl Ring {
         }
     }
 
-    /// Puts a record where `head`, the writer's count, says; there has to be room.
+    /// Puts a record at `head`, the writer's count; there must be room.
     #[inline(always)]
     pub(crate) fn put(&self, head: u64, record: Record) {
         let place = &self.words[(head % ROOM) as usize];
@@ -48,12 +48,12 @@ impl Ring {
         self.head.store(head + 1, Ordering::Release);
     }
 
-    /// The place up to which the writer may go now.
+    /// The position up to which the writer may write now.
     pub(crate) fn end_of_room(&self) -> u64 {
         self.tail.load(Ordering::Acquire) + ROOM
     }
 
-    /// Appends the bytes of what has been put and not taken, at most `most` records, and takes it.
+    /// Takes at most `most` of the records put, and appends their bytes.
     pub(crate) fn take(&self, most: u64, bytes: &mut Vec<u8>) {
         let tail = self.tail.load(Ordering::Relaxed);
         let head = self.head.load(Ordering::Acquire).min(tail + most);

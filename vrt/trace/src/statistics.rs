@@ -1,4 +1,4 @@
-//! What a job has done, in numbers: of each rank, each PE, each pair of ranks, each call that ranks wait in.
+//! Numbers about a job: per rank, PE, pair of ranks, and call that ranks wait in.
 
 use std::collections::BTreeMap;
 
@@ -7,24 +7,24 @@ use serde::Serialize;
 
 use crate::read::{By, Name, Then, Timed, Trace, What};
 
-/// All numbers of a trace. Times are seconds.
+/// All numbers about a trace. Times are in seconds.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Statistics {
     /// From the first event to the last.
     pub seconds: f64,
-    /// Messages sent, also those inside of collective operations.
+    /// Messages sent, including those of collective operations.
     pub sent: u64,
-    /// Messages that have got their receives.
+    /// Messages matched with receives.
     pub matched: u64,
-    /// Of those, messages whose receives were given up, so that they were matched once more or never.
+    /// Of those, messages whose receives were cancelled, so that they were matched again later or never.
     pub put_back: u64,
     /// Bytes of messages sent.
     pub bytes: u64,
     /// Messages between ranks that were on different PEs.
     pub between_pes: u64,
-    /// Parts of ranks in collective operations.
+    /// Participations of ranks in collective operations.
     pub collectives: u64,
-    /// Moves of ranks from PE to PE, and bytes copied for them.
+    /// Moves of ranks between PEs, and bytes copied for them.
     pub moves: u64,
     /// See above.
     pub moved_bytes: u64,
@@ -37,7 +37,7 @@ pub struct Statistics {
     /// By sender and receiver.
     #[serde(skip)]
     pub pairs: BTreeMap<(u32, u32), OfPair>,
-    /// By call: what ranks wait in.
+    /// By call that ranks wait in.
     #[serde(skip)]
     pub waits: BTreeMap<Name, OfCall>,
     /// Why ranks could not move.
@@ -54,25 +54,25 @@ pub struct OfRank {
     pub waited: f64,
     /// Time that it was ready while another one ran.
     pub ready: f64,
-    /// How often it has stopped running, but for looks of its PE.
+    /// How often it has stopped running, not counting polls by its PE.
     pub switches: u64,
     /// Messages sent.
     pub sent: u64,
     /// Bytes of those.
     pub bytes: u64,
-    /// Messages that have got its receives.
+    /// Messages matched with its receives.
     pub matched: u64,
-    /// Messages whose receives it has given up.
+    /// Messages whose receives it has cancelled.
     pub put_back: u64,
     /// How often it has moved.
     pub moves: u64,
-    /// The PE on which it was last.
+    /// The PE that it was on last.
     pub pe: u32,
-    /// What its PE has measured, once it is over.
+    /// Its PE's measurements, once it has ended.
     pub measured: Option<Measured>,
 }
 
-/// What a PE has measured of a rank that is over.
+/// A PE's measurements of a rank that has ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct Measured {
     /// Time that it has run.
@@ -88,15 +88,15 @@ pub struct Measured {
 /// What a PE has done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub struct OfPe {
-    /// Time in ranks, with the switches to them.
+    /// Time in ranks, including the switches to them.
     pub busy: f64,
     /// Time in which no rank could run.
     pub idle: f64,
-    /// The rest of the job's time: beginning, ending, what was left out.
+    /// The rest of the job's time: start, end, dropped events.
     pub overhead: f64,
-    /// How often ranks have stopped running there.
+    /// How often ranks have stopped running on it.
     pub switches: u64,
-    /// Messages sent from there.
+    /// Messages sent from it.
     pub sent: u64,
 }
 
@@ -111,19 +111,19 @@ pub struct OfPair {
     pub between_pes: u64,
 }
 
-/// What ranks have waited in a call.
+/// How long ranks have waited in a call.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct OfCall {
-    /// Waits.
+    /// Number of waits.
     pub times: u64,
-    /// Seconds of all of them.
+    /// Their total, in seconds.
     pub seconds: f64,
-    /// The longest one, the rank, and when it began.
+    /// The longest wait: its seconds, the rank, and when it began.
     pub longest: (f64, u32, i64),
 }
 
 impl Statistics {
-    /// Those of a trace.
+    /// The statistics of a trace.
     pub fn of(trace: &Trace) -> Statistics {
         let mut all = Statistics { seconds: trace.end() as f64 / 1e9, ..Statistics::default() };
         for records in &trace.records {
@@ -230,7 +230,7 @@ impl Statistics {
         }
     }
 
-    /// What a rank does from when it stops to when it runs again; what it waited for may have been there before.
+    /// Attributes the time from when a rank stops to when it runs again; what it waited for may have arrived earlier.
     fn add_gap(&mut self, rank: u32, before: Run, after: Run, ready_since: Option<i64>) {
         let of_rank = self.ranks.entry(rank).or_default();
         let (stopped, next) = (before.stopped, after.began);
@@ -254,13 +254,13 @@ impl Statistics {
         }
     }
 
-    /// The load of the busiest PE over the mean, less 1.
+    /// The load of the busiest PE over the mean, minus 1.
     pub fn imbalance(&self) -> f64 {
         imbalance(self.pes.values().map(|pe| pe.busy))
     }
 }
 
-/// A rank has run.
+/// One run of a rank.
 #[derive(Clone, Copy)]
 struct Run {
     began: i64,
@@ -269,8 +269,8 @@ struct Run {
     pe: u32,
 }
 
-/// What makes a rank that waits ready, as far as a trace says: a message that gets its receive, and the end of a
-/// collective operation, at which all of a PE's ranks are ready that wait in it. Times are sorted.
+/// What makes a waiting rank ready, as far as a trace shows: a message that is matched, and the end of a collective
+/// operation, which makes all ranks of the PE ready that wait in it. Times are sorted.
 #[derive(Default)]
 struct Causes {
     matched: FxHashMap<u32, Vec<i64>>,
@@ -297,7 +297,7 @@ impl Causes {
         self.ends_on.values_mut().for_each(|it| it.sort_unstable());
     }
 
-    /// When a rank was ready that had stopped to wait, before it ran again.
+    /// When a rank that had stopped to wait was ready, before it ran again.
     fn of_end(&self, rank: u32, stopped: i64, after: Run) -> Option<i64> {
         if let Some(matched) = self.matched.get(&rank) {
             // Of several that it waited for the last one counts.
@@ -314,7 +314,7 @@ impl Causes {
     }
 }
 
-/// The largest over the mean, less 1.
+/// The largest over the mean, minus 1.
 pub(crate) fn imbalance(loads: impl Iterator<Item = f64> + Clone) -> f64 {
     let (count, sum) =
         loads.clone().fold((0u32, 0.0), |(count, sum), load| (count + 1, sum + load));
@@ -334,7 +334,7 @@ mod tests {
         Timed { at: to * MS, what: What::Ran { rank, nanoseconds, then: Then::Waits(0, None) } }
     }
 
-    /// Time in which what it waited for was there, but another rank ran, is none in which it waited.
+    /// Time in which its message had arrived but another rank ran does not count as waiting.
     #[test]
     fn a_rank_is_ready_from_when_its_message_is_there() {
         let message = Message { from: 1, to: 0, sequence: 0, tag: 0, bytes: 8, is_internal: false };

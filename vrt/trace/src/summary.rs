@@ -1,4 +1,4 @@
-//! What a job has done, in some tables.
+//! A summary of a job, in a few tables.
 
 use std::fmt::Write;
 
@@ -7,10 +7,10 @@ use vrt_core::count;
 use crate::read::Trace;
 use crate::statistics::{OfCall, OfPe, OfRank, Statistics};
 
-/// Ranks and calls that are shown unless all are asked for.
+/// Ranks and calls that are shown unless all are requested.
 const ROWS: usize = 16;
 
-/// The text of a trace's summary; with all ranks and calls, or those that matter most.
+/// The text of a trace's summary; with all ranks and calls, or only the most important.
 pub fn text(trace: &Trace, statistics: &Statistics, all: bool) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail.

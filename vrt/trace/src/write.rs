@@ -14,22 +14,22 @@ use crate::format::{HEADER, Header, Kind, PREEMPTED, RECORD};
 use crate::record::Recorder;
 use crate::ring::Ring;
 
-/// How long events stay in memory at most.
+/// The longest time that events stay in memory.
 const PERIOD: Duration = Duration::from_millis(50);
 /// Records in a block.
 const BLOCK: u64 = 1 << 11;
-/// Looks at both clocks, of which the quickest counts.
+/// Number of readings of both clocks; the fastest one counts.
 const LOOKS: usize = 5;
 
 /// Why a trace cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The file cannot be made.
+    /// The file cannot be created.
     #[error("--trace {}: cannot create it: {source}", path.display())]
     Create {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The thread that writes cannot be started.
@@ -37,20 +37,20 @@ pub enum WriteError {
     Thread(io::Error),
 }
 
-/// What is said of a job in its trace, by each PE.
+/// The description of a job that each PE writes to its trace.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// PEs of the job.
     pub pes: u32,
     /// Ranks of the job.
     pub ranks: u32,
-    /// The node of the PE that says so.
+    /// The node of the writing PE.
     pub node: u32,
     /// The program and its arguments.
     pub command: String,
 }
 
-/// The file of a trace, which PEs of a machine have in common.
+/// The file of a trace, shared by the PEs of a machine.
 #[derive(Debug)]
 pub struct TraceFile {
     file: File,
@@ -59,10 +59,10 @@ pub struct TraceFile {
 }
 
 impl TraceFile {
-    /// Makes the file, for at most so many bytes of events from all PEs that write to it.
+    /// Creates the file, for at most this many bytes of events from all PEs that write to it.
     ///
     /// # Errors
-    /// The system does not give it.
+    /// The file cannot be created.
     pub fn create(path: &Path, limit: u64) -> Result<TraceFile, WriteError> {
         let failed = |source| WriteError::Create { path: path.to_owned(), source };
         // Appending begins anew at the end with each write, whoever has written before.
@@ -72,7 +72,7 @@ impl TraceFile {
     }
 }
 
-/// The writing thread of a PE. Its threads are the process's, so there is one as long as there is the PE.
+/// The writing thread of a PE. Threads of a PE belong to its process, so the writer exists as long as the PE does.
 #[derive(Debug)]
 pub struct Writer {
     ring: Arc<Ring>,
@@ -80,7 +80,7 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Begins to record the events of a PE; `say` tells people what goes wrong.
+    /// Begins to record the events of a PE; `say` reports errors.
     ///
     /// # Errors
     /// No thread can be started.
@@ -126,7 +126,7 @@ impl Writer {
         self.thread.thread()
     }
 
-    /// Writes what is left, when the PE is over; returns how many events were left out.
+    /// Writes the remaining events after the PE has ended; returns how many events were dropped.
     pub fn finish(self) -> u64 {
         self.ring.over.store(true, Ordering::Release);
         self.thread.thread().unpark();
@@ -155,16 +155,16 @@ fn write(ring: &Ring, to: &mut Output) -> io::Result<()> {
     }
 }
 
-/// The end of a file at which a PE writes.
+/// The end of a file, to which a PE appends.
 struct Output {
     file: File,
     path: PathBuf,
     pe: u32,
-    /// What the system says of the PE's thread.
+    /// The system's scheduling statistics of the PE's thread.
     scheduling: PathBuf,
-    /// Blocks written so far.
+    /// Number of blocks written so far.
     number: u64,
-    /// The next one.
+    /// The next block.
     bytes: Vec<u8>,
 }
 
@@ -206,28 +206,27 @@ impl Output {
     }
 }
 
-/// The file in which the system says how the calling thread was scheduled.
+/// The file that holds the system's scheduling statistics of the calling thread.
 fn scheduling_of_this_thread() -> PathBuf {
     let thread = std::fs::read_link("/proc/thread-self").unwrap_or_default();
     Path::new("/proc").join(thread).join("schedstat")
 }
 
-/// How long a thread could have run and had no core; 0 where the system does not say.
+/// How long a thread could have run but had no core; 0 if the system does not report it.
 fn preempted(scheduling: &Path) -> u32 {
     let text = std::fs::read_to_string(scheduling).unwrap_or_default();
     let nanoseconds = text.split_whitespace().nth(1).and_then(|number| number.parse::<u64>().ok());
     u32::try_from(nanoseconds.unwrap_or_default() / PREEMPTED).unwrap_or(u32::MAX)
 }
 
-/// What tells a machine from others, and this run of it from others: PEs that say the same have the same
-/// cycle counter.
+/// Identifies a machine and its boot: PEs with the same value have the same cycle counter.
 fn machine() -> String {
     let word = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
     let [host, boot] = ["/proc/sys/kernel/hostname", "/proc/sys/kernel/random/boot_id"].map(word);
     format!("{host} {boot}")
 }
 
-/// The cycle counter and nanoseconds since 1970, at one moment.
+/// The cycle counter and nanoseconds since 1970, at the same moment.
 fn clocks() -> (u64, u64) {
     let look = |_| {
         let before = cycle_counter();
@@ -250,7 +249,7 @@ mod tests {
 
     fn nobody(_: &str) {}
 
-    /// More events than there is room for at once, from two PEs into one file.
+    /// More events than fit at once, from two PEs into one file.
     #[test]
     fn what_is_recorded_is_read_in_order() {
         let folder = tempfile::tempdir().unwrap();
@@ -287,7 +286,7 @@ mod tests {
         }
     }
 
-    /// One record, which says two things.
+    /// One record with two meanings.
     #[test]
     fn a_message_that_is_matched_at_once_is_read_as_sent_and_matched() {
         let folder = tempfile::tempdir().unwrap();

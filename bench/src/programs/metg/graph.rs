@@ -1,20 +1,20 @@
-//! Task graphs as Task Bench has them (Slaughter et al., SC'20, and `core/core.cc` of its sources): columns
-//! of tasks, one in each column and timestep, of which each needs some of the timestep before.
+//! Task graphs as in Task Bench (Slaughter et al., SC'20, and `core/core.cc` of its sources): columns of tasks, one
+//! task per column and timestep, each of which needs some tasks of the previous timestep.
 
 use std::ops::Range;
 
 use super::kernel;
 
-/// Which tasks of the timestep before a task needs.
+/// Which tasks of the previous timestep a task needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum Pattern {
     /// Its own column and both neighbours (Task Bench's `stencil_1d`)
     Stencil,
-    /// Its own column and those a power of two away, another one in each timestep (`fft`)
+    /// Its own column and columns at a distance of a power of two, a different one in each timestep (`fft`)
     Fft,
-    /// Its own column and the left neighbour, while a diagonal front goes through the columns (`dom`)
+    /// Its own column and the left neighbour, while a diagonal front passes through the columns (`dom`)
     Sweep,
-    /// The column of half its number; the tasks double in each timestep up to the width (`tree`)
+    /// The column with half its number; the number of tasks doubles in each timestep up to the width (`tree`)
     Tree,
 }
 
@@ -22,7 +22,7 @@ impl Pattern {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Stencil, Self::Fft, Self::Sweep, Self::Tree];
 
-    /// As it is called on the command line.
+    /// Its name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stencil => "stencil",
@@ -58,12 +58,12 @@ impl Graph {
         }
     }
 
-    /// The columns whose tasks hand something to the tasks of a timestep: those of the one before.
+    /// The columns whose tasks are inputs of the tasks of a timestep: those of the previous one.
     pub fn active_before(&self, step: usize) -> Range<usize> {
         step.checked_sub(1).map_or(0..0, |before| self.active(before))
     }
 
-    /// After how many timesteps the edges are the same again.
+    /// The number of timesteps after which the edges repeat.
     pub fn sets(&self) -> usize {
         match self.pattern {
             Pattern::Fft => (self.width.next_power_of_two().ilog2() as usize).max(1),
@@ -76,7 +76,8 @@ impl Graph {
         (step + self.sets() - 1) % self.sets()
     }
 
-    /// The columns that a column needs, by a set of edges; those without a task in the timestep before are no inputs.
+    /// The columns that a column needs, by a set of edges; those without a task in the previous timestep are not
+    /// inputs.
     pub fn sources(&self, set: usize, column: usize) -> Vec<usize> {
         match self.pattern {
             Pattern::Sweep => (column.saturating_sub(1)..=column).collect(),
@@ -85,7 +86,7 @@ impl Graph {
         }
     }
 
-    /// The columns that need a column: the same edges from their other end.
+    /// The columns that need a column: the same edges from the other end.
     pub fn targets(&self, set: usize, column: usize) -> Vec<usize> {
         let is_inside = |it: &usize| *it < self.width;
         match self.pattern {
@@ -95,7 +96,7 @@ impl Graph {
         }
     }
 
-    /// Of the patterns that are the same from both ends.
+    /// For the patterns that are the same from both ends.
     fn around(&self, set: usize, column: usize) -> Vec<usize> {
         let distance = if self.pattern == Pattern::Fft { 1 << set } else { 1 };
         let left = column.checked_sub(distance);
@@ -103,12 +104,12 @@ impl Graph {
         [left, Some(column), right].into_iter().flatten().collect()
     }
 
-    /// How many tasks there are.
+    /// The number of tasks.
     pub fn tasks(&self) -> usize {
         (0..self.steps).map(|step| self.active(step).len()).sum()
     }
 
-    /// What the checksums of all ranks add up to: from the graph alone, without a message.
+    /// The sum of the checksums of all ranks: from the graph alone, without messages.
     pub fn checksum(&self, iterations: u32) -> u64 {
         let sum = kernel::compute(iterations);
         let mut total = 0_u64;
@@ -127,12 +128,12 @@ impl Graph {
     }
 }
 
-/// What a task adds to the checksum, by the sum that its kernel gives.
+/// A task's contribution to the checksum, from the result of its kernel.
 pub(super) fn task_word(sum: f64) -> u64 {
     sum.to_bits()
 }
 
-/// What an input adds: which task got it, and of which column.
+/// An input's contribution: from the task that received it and the column that it is from.
 pub(super) fn edge_word(step: usize, column: usize, source: usize) -> u64 {
     let place = (step as u64) << 32 | (column as u64) << 16 | source as u64;
     place.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)

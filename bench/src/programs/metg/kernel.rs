@@ -1,21 +1,21 @@
-//! The compute kernel of a task: 64 numbers, to each of which its square is added again and again.
+//! The compute kernel of a task: 64 numbers, to each of which its square is added repeatedly.
 //!
-//! The numbers begin between -1 and 0, so they stay there, and the sum of what comes out is a finite number that tells
-//! whether all iterations have been done. With AVX2 and FMA the numbers are sixteen registers; `c/metg.c` has the
+//! The numbers begin between -1 and 0, so they stay there, and the sum of the results is a finite number that shows
+//! whether all iterations have been done. With AVX2 and FMA the numbers fit into sixteen registers; `c/metg.c` has the
 //! same instructions, so that both programs do the same work in the same time.
 
 use std::hint::black_box;
 
-/// How many numbers there are.
+/// Number of numbers.
 const NUMBERS: usize = 64;
 
-/// The floating-point operations of a kernel: a multiplication and an addition for each number in an iteration, and
-/// the sum at the end.
+/// The floating-point operations of a kernel: a multiplication and an addition for each number in an iteration, and the
+/// sum at the end.
 pub fn flops(iterations: u32) -> f64 {
     (2 * NUMBERS) as f64 * f64::from(iterations) + NUMBERS as f64
 }
 
-/// Runs so many iterations; gives the sum of the numbers.
+/// Runs this many iterations; returns the sum of the numbers.
 pub fn compute(iterations: u32) -> f64 {
     // Tasks alike must not become one that is computed once.
     let iterations = black_box(iterations);
@@ -31,7 +31,7 @@ const fn start(number: usize) -> f64 {
     -0.5 - number as f64 / 256.0
 }
 
-/// Without the instructions that multiply and add with one rounding.
+/// Without fused multiply-add instructions.
 fn plain(iterations: u32) -> f64 {
     let mut numbers: [f64; NUMBERS] = std::array::from_fn(start);
     for _ in 0..iterations {
@@ -58,7 +58,7 @@ mod fused {
 
     use super::{NUMBERS, start};
 
-    /// As many as the processor has of them.
+    /// As many registers as the processor has.
     const REGISTERS: usize = NUMBERS / 4;
 
     #[target_feature(enable = "avx2,fma")]

@@ -3,7 +3,7 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `graph` | which tasks there are, and what each needs |
+//! | `graph` | the tasks, and what each needs |
 //! | `kernel` | what a task computes |
 //! | `share` | the columns of a rank, and the messages of its tasks |
 
@@ -24,26 +24,26 @@ use super::Error;
 use crate::measure::Measured;
 use share::Share;
 
-/// What the tasks of a graph are, and how often it is run.
+/// The tasks of a graph, and how often it is run.
 #[derive(Clone, Debug, PartialEq, Eq, clap::Args)]
 pub struct Settings {
     /// Which tasks need which
     #[arg(long, value_name = "PATTERN", default_value = "stencil")]
     pub pattern: Pattern,
 
-    /// Columns of tasks, of which each rank has a block [default: one for each rank]
+    /// Columns of tasks, of which each rank has a block [default: one per rank]
     #[arg(long, value_name = "COUNT", value_parser = clap::value_parser!(u32).range(1..=65536))]
     pub width: Option<u32>,
 
     /// Timesteps
-    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, value_name = "COUNT", default_value_t = 1000, value_parser = vrt_cli::positive::<u32>)]
     pub steps: u32,
 
-    /// Iterations of each task's kernel; the graph is run with each of these numbers in turn, and each prints a line
+    /// Iterations of each task's kernel; the graph is run with each of these numbers in order, and each prints a line
     #[arg(long, value_name = "COUNTS", default_value = "64", value_delimiter = ',')]
     pub iterations: Vec<u32>,
 
-    /// Bytes that a task hands on to each that needs it, a multiple of 16
+    /// Bytes that a task passes on to each task that needs it, a multiple of 16
     #[arg(long, value_name = "COUNT", default_value = "16", value_parser = whole_pairs)]
     pub bytes: u32,
 
@@ -51,26 +51,26 @@ pub struct Settings {
     #[arg(long)]
     pub give_way: bool,
 
-    /// Repetitions, of which the median is printed
-    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = clap::value_parser!(u32).range(1..))]
+    /// Repetitions; their median is printed
+    #[arg(long, value_name = "COUNT", default_value_t = 5, value_parser = vrt_cli::positive::<u32>)]
     pub repetitions: u32,
 }
 
-/// Bytes that are pairs of two words.
+/// A number of bytes that consists of pairs of words.
 pub(crate) fn whole_pairs(text: &str) -> Result<u32, String> {
     let bytes: u32 = text.parse().map_err(|error| format!("{error}"))?;
     let is_right = bytes > 0 && bytes.is_multiple_of(16) && bytes <= 1 << 30;
     if is_right { Ok(bytes) } else { Err("expected a multiple of 16 up to 2^30".to_owned()) }
 }
 
-/// The most columns that a rank can have: a tag has two of them, and MPI promises no more than 15 bits.
+/// The most columns of a rank: a tag contains two of them, and MPI guarantees only 15 bits.
 pub const MOST_COLUMNS: usize = 128;
 
 /// Seconds of a run through the graph, for each number of iterations.
 ///
 /// # Errors
 ///
-/// When a task gets something else than what it needs, or a rank has too many columns.
+/// If a task receives a wrong input, or a rank has too many columns.
 pub fn metg(world: &SimpleCommunicator, settings: &Settings) -> Result<Vec<Measured>, Error> {
     let width = settings.width.map_or(world.size() as usize, |width| width as usize);
     let graph = Graph { pattern: settings.pattern, width, steps: settings.steps as usize };

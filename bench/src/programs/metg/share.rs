@@ -11,17 +11,17 @@ use super::graph::{Graph, edge_word, task_word};
 use super::kernel;
 use crate::programs::Error;
 
-/// What a rank has of a graph.
+/// A rank's part of a graph.
 pub(super) struct Share<'w> {
     graph: Graph,
     columns: Range<usize>,
     /// The edges of each set.
     sets: Vec<Edges<'w>>,
-    /// What each column's last task has computed: its timestep and column, again and again.
+    /// The result of each column's last task: its timestep and column, repeatedly.
     outputs: Vec<i64>,
-    /// What the tasks of a timestep need, a place for each edge.
+    /// The inputs of the tasks of a timestep, a place for each edge.
     inputs: Vec<i64>,
-    /// Words of a message.
+    /// Words per message.
     words: usize,
 }
 
@@ -34,7 +34,7 @@ struct Edges<'w> {
 struct Incoming<'w> {
     column: usize,
     source: usize,
-    /// Where the source is, if on another rank.
+    /// The source, if it is on another rank.
     from: Option<(Process<'w>, i32)>,
 }
 
@@ -46,7 +46,7 @@ struct Outgoing<'w> {
 }
 
 impl<'w> Share<'w> {
-    /// That of this rank, whose messages have so many bytes.
+    /// The part of this rank, with messages of this many bytes.
     pub(super) fn new(world: &'w SimpleCommunicator, graph: Graph, bytes: usize) -> Self {
         let ranks = world.size() as usize;
         let block = |rank: usize| rank * graph.width / ranks..(rank + 1) * graph.width / ranks;
@@ -94,11 +94,12 @@ impl<'w> Share<'w> {
         }
     }
 
-    /// Runs all tasks of this rank, and lets others run between timesteps if asked to; gives its part of the checksum.
+    /// Runs all tasks of this rank, and lets others run between timesteps if requested; returns its part of the
+    /// checksum.
     ///
     /// # Errors
     ///
-    /// When a task gets something else than what it needs.
+    /// If a task receives a wrong input.
     pub(super) fn run(&mut self, iterations: u32, give_way: bool) -> Result<u64, Error> {
         let mut checksum = 0_u64;
         let mut before = 0..0;
@@ -117,7 +118,7 @@ impl<'w> Share<'w> {
         Ok(checksum)
     }
 
-    /// Brings what the tasks of a timestep need to where they are.
+    /// Brings the inputs of a timestep's tasks to their places.
     fn exchange(&mut self, set: usize, before: &Range<usize>, now: &Range<usize>) {
         let Self { sets, columns, outputs, inputs, words, .. } = self;
         let (edges, words) = (&sets[set], *words);

@@ -1,4 +1,4 @@
-//! Rows of what many ranks do together.
+//! Rows for operations of many ranks together.
 
 use super::{NO_SLOWER, Reference, Row, Target, Unit, program};
 
@@ -41,8 +41,8 @@ fn of_a_double() -> Vec<Row> {
     ]
 }
 
-/// A row of `collective`: operation, bytes, ranks, the target, and the operations of full and
-/// quick runs of vrt's program and of Open MPI's.
+/// A row of `collective`: operation, bytes, ranks, the target, and the operations of full and quick
+/// runs of vrt's program and of Open MPI's.
 macro_rules! collective_row {
     ($what:literal, $bytes:literal, $size:literal, $ranks:literal, $target:expr,
      $ours:literal / $ours_quick:literal, $theirs:literal / $theirs_quick:literal) => {

@@ -1,4 +1,4 @@
-//! Rows of C programs whose ranks run images of them, built by `vrtcc`.
+//! Rows for C programs whose ranks run images of them, built by `vrtcc`.
 
 use super::{Program, Reference, Row, Target, Unit, program};
 
@@ -93,7 +93,7 @@ fn beside_open_mpi() -> Vec<Row> {
     ]
 }
 
-/// What an image costs.
+/// The cost of an image.
 fn costs() -> Vec<Row> {
     let of = |target, unit| {
         move |name, title, vrt| Row { name, title, target, unit, vrt, reference: Reference::None }

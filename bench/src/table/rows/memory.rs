@@ -1,4 +1,4 @@
-//! Rows of memory: accessed from elsewhere, packed, and moved with its rank.
+//! Rows for memory: accessed remotely, packed, and moved with its rank.
 
 use super::{NO_SLOWER, Reference, Row, Target, Unit, program};
 
@@ -45,7 +45,7 @@ pub(super) fn accesses() -> Vec<Row> {
     ]
 }
 
-/// A row of the rank that moves.
+/// A row for the rank that moves.
 fn moved(
     name: &'static str,
     title: &'static str,

@@ -1,4 +1,4 @@
-//! Rows of messages between two ranks, and of the switch between them.
+//! Rows for messages between two ranks, and for the switch between them.
 
 use super::{
     MEBIBYTE, NO_SLOWER, Program, Reference, Row, Target, Unit, over_tcp, program, through_mpi,
@@ -80,7 +80,7 @@ fn messages() -> Vec<Row> {
     ]
 }
 
-/// A row of messages between two PEs: bytes, name, title, target, unit, and the round trips of a repetition.
+/// A row for messages between two PEs: bytes, name, title, target, unit, and the round trips per repetition.
 macro_rules! between_pes {
     ($bytes:literal, $name:literal, $title:literal, $target:expr, $unit:expr, $trips:literal / $quick:literal) => {
         Row {

@@ -1,8 +1,8 @@
-//! The heap of threads beside the C library's.
+//! The heap of threads compared with the C library's.
 
 use super::{Reference, Row, Target, Unit, program};
 
-/// The heap of threads beside the C library's.
+/// The heap of threads compared with the C library's.
 pub(super) fn rows() -> Vec<Row> {
     macro_rules! row {
         ($name:literal, $title:literal, $what:literal) => {
@@ -15,12 +15,12 @@ pub(super) fn rows() -> Vec<Row> {
                     concat!(
                         "threads --what ",
                         $what,
-                        " --pes 1 --ranks 1 --no-pin --operations 1000000 --repetitions 5"
+                        " --pes 1 --ranks 1 --no-bind --operations 1000000 --repetitions 5"
                     ),
                     concat!(
                         "threads --what ",
                         $what,
-                        " --pes 1 --ranks 1 --no-pin --operations 100000 --repetitions 5"
+                        " --pes 1 --ranks 1 --no-bind --operations 100000 --repetitions 5"
                     ),
                 ),
                 reference: Reference::Vrt(program(

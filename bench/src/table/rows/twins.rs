@@ -1,19 +1,19 @@
-//! Which C program does on other MPIs what a row measures.
+//! The C program that does the same as a row's program on other MPIs.
 
 use super::{Program, Reference, Row, Twin, program};
 use crate::table::peers::Peer;
 
 const ALL: &[Peer] = &Peer::ALL;
-/// Where ranks share a core, or are 100,000: processes would be no match.
+/// For ranks that share a core, or 100,000 of them: processes would not be comparable.
 const ADAPTIVE: &[Peer] = &[Peer::AmpiThreads, Peer::AmpiProcesses];
-/// What ranks that share no memory do, and processes cannot.
+/// For programs that ranks without shared memory can run, and processes cannot.
 const ADAPTIVE_APART: &[Peer] = &[Peer::AmpiProcesses];
-/// Where ranks share no memory.
+/// For ranks that share no memory.
 const APART: &[Peer] = &[Peer::OpenMpi, Peer::AmpiProcesses];
 
 impl Row {
-    /// The C program that does the same on other MPIs: that of the reference, or one for a row
-    /// that is measured against something else.
+    /// The C program that does the same on other MPIs: that of the reference, or one for a row that
+    /// is compared with something else.
     pub fn twin(&self) -> Option<Twin> {
         let Reference::OpenMpi { program, processes } = &self.reference else {
             return twin_of(self.name);

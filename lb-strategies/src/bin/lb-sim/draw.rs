@@ -16,7 +16,7 @@ const MARGIN: f64 = 30.0;
 /// More PEs than this share columns: each column is as high as its busiest PE.
 const COLUMNS: usize = 400;
 
-/// One panel for the placement before, one for each strategy, all in one scale.
+/// Draws one panel for the placement before, and one for each strategy, all to the same scale.
 pub fn write(path: &Path, input: &Input, results: &[Measured]) -> Result<(), Failure> {
     let before = Assignment::today(&input.model).pe_loads(&input.model);
     let bound = lower_bound(&input.model);

@@ -15,11 +15,11 @@ use lb_strategies::{
 use crate::options::{Failure, Loads, Source};
 use crate::traces;
 
-/// A load model and what to call it.
+/// A load model and its name.
 pub struct Input {
     pub title: String,
     pub model: LoadModel,
-    /// Communications in files that a model has no place for.
+    /// Number of communications in the files that the model cannot represent.
     pub left_out: usize,
 }
 
@@ -43,7 +43,7 @@ pub fn model(source: &Source) -> Result<Input, Failure> {
     Ok(input)
 }
 
-/// All phases of recorded files; those of a trace are so many seconds long.
+/// All phases of recorded files; a trace is cut into phases of this many seconds.
 pub fn phases_of(paths: &[PathBuf], cut: f64) -> Result<Vec<Phase>, Failure> {
     if let [path] = paths
         && traces::is_trace(path)
@@ -99,7 +99,7 @@ fn in_directory(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
     Ok(paths)
 }
 
-/// Writes `data.PE.json` for each PE into `directory`, which may be new.
+/// Writes `data.PE.json` for each PE into `directory`, which is created if necessary.
 pub fn save(model: &LoadModel, directory: &Path) -> Result<(), Failure> {
     let wrong = |error| Failure::Directory { file: directory.display().to_string(), error };
     fs::create_dir_all(directory).map_err(wrong)?;

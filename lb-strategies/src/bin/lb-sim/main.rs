@@ -1,5 +1,5 @@
-//! The program `lb-sim`: runs load-balancing strategies side by side, on recorded loads or on
-//! generated ones, and says what each would do.
+//! The program `lb-sim`: runs load-balancing strategies side by side, on recorded or generated
+//! loads, and shows what each would do.
 
 mod draw;
 mod input;
@@ -12,10 +12,11 @@ mod traces;
 
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use options::{Failure, Options, Output, Request};
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(Options::command);
     let mut words: Vec<_> = std::env::args_os().collect();
     if words.get(1).is_some_and(|word| word == "replay") {
         words[1] = "--replay".into();
@@ -64,7 +65,7 @@ fn run(options: Options) -> Result<(), Failure> {
     }
 }
 
-/// Prints, and takes a reader that has had enough for a success.
+/// Prints; a reader that closes the pipe early is not an error.
 fn print(text: &str) -> Result<(), Failure> {
     use std::io::{ErrorKind, Write};
     match std::io::stdout().lock().write_all(text.as_bytes()) {

@@ -1,4 +1,4 @@
-//! Runs a strategy and measures what it does, how long it takes and how much memory.
+//! Runs a strategy and measures what it does, how long it takes and how much memory it needs.
 
 use std::{
     fs,
@@ -8,20 +8,20 @@ use std::{
 use lb_strategies::{Assignment, Balancer, LoadModel, gain, lower_bound};
 use serde::Serialize;
 
-/// What a placement is like.
+/// The properties of a placement.
 #[derive(Clone, Debug, Serialize)]
 pub struct Outcome {
-    /// Load of the busiest PE over the mean, less 1.
+    /// Load of the busiest PE over the mean, minus 1.
     pub imbalance: f64,
     /// Seconds of the busiest PE.
     pub max_load: f64,
-    /// The same over what no placement can beat; 1 where that is nothing.
+    /// The same over the lower bound; 1 if that is 0.
     pub over_bound: f64,
     pub moves: usize,
     pub bytes_moved: u64,
     pub off_pe_bytes: u64,
     pub off_node_bytes: u64,
-    /// Seconds that each period gets shorter, and that the moves take, once.
+    /// Seconds by which each period gets shorter, and seconds that the moves take, once.
     pub saved_seconds: f64,
     pub spent_seconds: f64,
     /// Loads of PEs, for the drawing.
@@ -37,8 +37,8 @@ pub struct Measured {
     pub outcome: Outcome,
     #[serde(rename = "seconds", serialize_with = "seconds")]
     pub time: Duration,
-    /// Most memory that the program held while the strategy ran, the model included, if the
-    /// system tells.
+    /// The greatest amount of memory that the program held while the strategy ran, including the
+    /// model, if the system reports it.
     pub peak_bytes: Option<u64>,
 }
 
@@ -51,7 +51,7 @@ pub fn today(model: &LoadModel) -> Outcome {
     outcome(model, &Assignment::today(model))
 }
 
-/// What `balancer` does with `model`.
+/// Runs `balancer` on `model`.
 pub fn run(balancer: &Balancer, model: &LoadModel, seed: u64) -> Measured {
     let resets = reset_peak();
     let began = Instant::now();
@@ -79,7 +79,7 @@ fn outcome(model: &LoadModel, assignment: &Assignment) -> Outcome {
     }
 }
 
-/// Linux forgets the largest resident size so far when asked to.
+/// Resets Linux's record of the largest resident size.
 fn reset_peak() -> bool {
     fs::write("/proc/self/clear_refs", "5").is_ok()
 }

@@ -1,4 +1,4 @@
-//! The command line: what is asked for, checked before anything runs.
+//! The command line, checked before anything runs.
 
 use std::path::PathBuf;
 
@@ -12,8 +12,7 @@ use lb_strategies::{
 };
 use thiserror::Error;
 
-/// Runs load-balancing strategies side by side, on recorded loads or on generated ones, and says
-/// what each would do.
+/// Runs load-balancing strategies side by side, on recorded or generated loads, and shows what each would do.
 #[derive(Debug, Parser)]
 #[command(name = "lb-sim", version, max_term_width = 100)]
 pub struct Options {
@@ -38,11 +37,11 @@ pub struct Options {
     #[arg(long, default_value_t = 32, value_name = "N")]
     pes: usize,
 
-    /// For the lots of generated cases and of strategies that draw some
+    /// Seed of generated cases and of randomised strategies
     #[arg(long, default_value_t = 0, value_name = "N")]
     seed: u64,
 
-    /// Strategies, separated by commas; `all` for all but those for tests, `list` to see them
+    /// Strategies, separated by commas; `all` for all except those for tests, `list` to show them
     #[arg(long, default_value = "all", value_name = "NAMES", value_delimiter = ',')]
     lb: Vec<String>,
 
@@ -50,11 +49,11 @@ pub struct Options {
     #[arg(long, value_name = "STRATEGY:NAME=VALUE")]
     lb_arg: Vec<String>,
 
-    /// This many times as many PEs, each PE's objects dealt out in equal parts
+    /// Use this many times as many PEs, each PE's objects distributed in equal parts
     #[arg(long, value_name = "FACTOR", allow_negative_numbers = true)]
     scale_pes: Option<f64>,
 
-    /// Each object cut in this many equal pieces
+    /// Cut each object into this many equal pieces
     #[arg(long, value_name = "PIECES")]
     scale_objects: Option<usize>,
 
@@ -71,11 +70,11 @@ pub struct Options {
     save: Option<PathBuf>,
 
     /// Replay all recorded phases: how long the job would have taken with each strategy, with `auto` of vrt, and
-    /// if nobody had moved; `lb-sim replay FILES` is the same
+    /// without moves; `lb-sim replay FILES` is the same
     #[arg(long, requires = "files", conflicts_with_all = ["phase", "case", "svg", "save"])]
     replay: bool,
 
-    /// Decide after so many phases, in a replay; several numbers, separated by commas, are tried one by one
+    /// In a replay, decide after this many phases; several numbers, separated by commas, are tried one by one
     #[arg(
         long,
         default_value = "1",
@@ -85,29 +84,29 @@ pub struct Options {
     )]
     every: Vec<usize>,
 
-    /// Seconds of the phases into which a trace is cut, in a replay
+    /// In a replay, cut a trace into phases of this many seconds
     #[arg(long, default_value_t = 0.05, value_name = "SECONDS", requires = "replay")]
     cut: f64,
 
-    /// Draw the loads of PEs in each phase of a replay, as recorded and as they would have been, as a page
+    /// Draw the loads of PEs in each phase of a replay, as recorded and as computed, as an HTML page
     #[arg(long, value_name = "FILE", requires = "replay")]
     html: Option<PathBuf>,
 
-    /// Print the table of all strategies on all cases, in Markdown
+    /// Print a table of all strategies on all cases, in Markdown
     #[arg(long, conflicts_with_all = ["files", "case", "json", "svg", "save", "lb_arg", "replay"])]
     table: bool,
 }
 
-/// Shorter phases hold less than a rank's run between two waits.
+/// Shorter phases contain less than one run of a rank between two waits.
 const MIN_CUT: f64 = 1e-4;
 
-/// What is asked for.
+/// A request.
 pub enum Request {
-    /// Names of strategies and cases.
+    /// List the names of strategies and cases.
     List,
-    /// The table of all strategies on all cases.
+    /// Print the table of all strategies on all cases.
     Table,
-    /// All phases of a job, with other balancers.
+    /// Replay all phases of a job with other balancers.
     Replay {
         files: Vec<PathBuf>,
         cut: f64,
@@ -116,7 +115,7 @@ pub enum Request {
         output: Output,
         html: Option<PathBuf>,
     },
-    /// Strategies side by side.
+    /// Compare strategies side by side.
     Compare {
         source: Source,
         balancers: Vec<Balancer>,
@@ -133,7 +132,7 @@ pub enum Output {
     Json,
 }
 
-/// Where the loads come from.
+/// The source of the loads.
 pub struct Source {
     pub loads: Loads,
     pub scale_pes: Option<f64>,
@@ -274,8 +273,7 @@ impl Failure {
         Self::Range { option, value: value.to_owned(), allowed }
     }
 
-    /// The program's exit status: 2 if the command line makes no sense, 1 if something else is
-    /// wrong.
+    /// The program's exit status: 2 if the command line is invalid, 1 for any other error.
     pub fn status(&self) -> u8 {
         match self {
             Self::Range { .. }

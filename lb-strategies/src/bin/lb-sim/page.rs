@@ -1,14 +1,15 @@
-//! What PEs had to do in each phase, and would have had to with other balancers, as one page.
+//! Draws the load of PEs in each phase, as recorded and with other balancers, as one page.
 
 use std::path::Path;
 
 use lb_strategies::replay::Phase;
 use serde_json::json;
+use vrt_trace::page;
 
 use crate::{options::Failure, replays::Row};
 
 const PAGE: &str = include_str!("page.html");
-/// Where the page has its data.
+/// The place of the page's data.
 const DATA: &str = "/*DATA*/null";
 
 /// Writes the page.
@@ -29,8 +30,7 @@ pub fn write(path: &Path, phases: &[Phase], rows: &[Row]) -> Result<(), Failure>
         })
         .collect();
     let data = json!({ "phases": lengths, "rows": rows }).to_string();
-    // Nothing in it ends the script.
-    let page = PAGE.replacen(DATA, &data.replace("</", "<\\/"), 1);
+    let page = page::of(PAGE).replacen(DATA, &page::in_script(&data), 1);
     let wrong = |error| Failure::Directory { file: path.display().to_string(), error };
     std::fs::write(path, page).map_err(wrong)
 }

@@ -1,4 +1,4 @@
-//! Replays of a recorded job, side by side.
+//! Replays a recorded job with several balancers, side by side.
 
 use comfy_table::{CellAlignment, Table, presets};
 use lb_strategies::{
@@ -10,16 +10,16 @@ use serde_json::{Value, json};
 
 use crate::report::{bytes, seconds};
 
-/// Who decided, and what came of it.
+/// A balancer and its result.
 pub struct Row {
     name: String,
-    /// After how many phases; 0 for those to whom that means nothing.
+    /// The number of phases between decisions; 0 for balancers without such a number.
     every: usize,
     pub replayed: Replayed,
 }
 
 impl Row {
-    /// Who, and how often.
+    /// The balancer's name, and how often it decides.
     pub fn title(&self) -> String {
         match self.every {
             0 | 1 => self.name.clone(),
@@ -28,7 +28,7 @@ impl Row {
     }
 }
 
-/// All balancers, after each of these numbers of phases.
+/// Runs all balancers, with each of these numbers of phases.
 pub fn run(
     phases: &[Phase],
     balancers: Vec<Balancer>,
@@ -56,7 +56,7 @@ pub fn run(
     Ok(rows)
 }
 
-/// Load of the busiest PE of each phase over the mean, less 1, over all phases.
+/// Load of the busiest PE of each phase over the mean, minus 1, over all phases.
 fn imbalance(replayed: &Replayed) -> f64 {
     let busiest = |loads: &Vec<f64>| loads.iter().copied().fold(0.0, f64::max);
     let mean = |loads: &Vec<f64>| loads.iter().sum::<f64>() / loads.len().max(1) as f64;
@@ -64,7 +64,7 @@ fn imbalance(replayed: &Replayed) -> f64 {
     if mean > 0.0 { replayed.loads.iter().map(busiest).sum::<f64>() / mean - 1.0 } else { 0.0 }
 }
 
-/// The rows for people, the fastest first.
+/// The rows as a table, fastest first.
 pub fn text(phases: &[Phase], rows: &[Row]) -> String {
     let (objects, pes) = (phases[0].ids.len(), phases[0].model.pes().len());
     let mut text = format!("{} phases: {objects} objects on {pes} PEs\n\n", phases.len());
@@ -93,7 +93,7 @@ pub fn text(phases: &[Phase], rows: &[Row]) -> String {
     text
 }
 
-/// The rows for programs.
+/// The rows as JSON.
 pub fn json(rows: &[Row]) -> String {
     let rows: Vec<Value> = rows
         .iter()

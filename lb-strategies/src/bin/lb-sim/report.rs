@@ -17,7 +17,7 @@ use crate::{
     options::Failure,
 };
 
-/// What there is to choose from.
+/// The list of strategies and cases.
 pub fn list() -> String {
     let mut text = format!("strategies\n\n{}\ncases\n\n", registry::list());
     for case in cases::cases() {
@@ -117,7 +117,7 @@ pub fn bytes(bytes: u64) -> String {
     format!("{value:.1} {}", UNITS[unit])
 }
 
-/// The results for programs.
+/// The results as JSON.
 pub fn json(input: &Input, today: &Outcome, results: &[Measured]) -> String {
     let model = &input.model;
     let value = json!({
@@ -134,7 +134,7 @@ pub fn json(input: &Input, today: &Outcome, results: &[Measured]) -> String {
     format!("{value:#}\n")
 }
 
-/// The file that the column `vt-file` of the table is of.
+/// The file for the table's column `vt-file`.
 const RECORDED: &str = include_str!("../../../tests/data/vt-layout.json");
 
 /// The sizes of the table's cases.
@@ -197,5 +197,5 @@ pub fn case_table() -> Result<String, Failure> {
     Ok(text)
 }
 
-/// What a table shows of an outcome, in a column.
+/// The text in a table's column for an outcome.
 type Cell<'a> = dyn Fn(&Outcome, usize) -> String + 'a;

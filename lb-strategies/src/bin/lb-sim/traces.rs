@@ -1,7 +1,7 @@
-//! A trace of vrt, cut into phases: what each rank has run and sent in each.
+//! Cuts a trace of vrt into phases: what each rank has run and sent in each.
 //!
-//! What moves and messages cost is taken from the trace: a move is over when the rank comes after it has left; what
-//! PEs were neither in ranks nor idle is put down to the messages between nodes.
+//! The costs of moves and messages are taken from the trace: a move ends when the rank arrives after it has left; the
+//! time in which PEs were neither in ranks nor idle is attributed to the messages between nodes.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -19,11 +19,11 @@ use vrt_trace::read::{Trace, What};
 
 use crate::options::Failure;
 
-/// Seconds of a move inside a node where the trace has none.
+/// Seconds of a move inside a node, if the trace has none.
 const HAND_OVER: f64 = 5e-6;
-/// Seconds of a byte that travels to another node, likewise.
+/// Seconds per byte that is moved to another node, likewise.
 const PER_BYTE: f64 = 2e-10;
-/// What a trace begins with, before the version of its format.
+/// The beginning of a trace, before the version of its format.
 const OF_TRACE: &[u8] = b"vrtrace";
 
 /// Whether a file, or the first of the files of several PEs, is a trace.
@@ -47,7 +47,7 @@ struct Done {
     sent: BTreeMap<(u32, u32), (u64, u64)>,
 }
 
-/// The phases of a trace, each of so many seconds but for the last.
+/// The phases of a trace, each of this many seconds except the last.
 pub fn phases_of(path: &Path, cut: f64) -> Result<Vec<Phase>, Failure> {
     let trace = Trace::read(path)?;
     let end = trace.end() as f64 / 1e9;
@@ -122,8 +122,8 @@ pub fn phases_of(path: &Path, cut: f64) -> Result<Vec<Phase>, Failure> {
     phases.iter().enumerate().map(of_phase).collect()
 }
 
-/// What a move has taken: from leaving to coming, in the middle of all that bytes did not travel for, and what
-/// it takes longer for each byte.
+/// The cost of a move: the median time from leaving to arriving for moves without bytes, and the additional time per
+/// byte.
 fn moves_of(trace: &Trace, pes: &[Pe]) -> MoveCost {
     let mut left: HashMap<u32, (i64, u64)> = HashMap::new();
     let (mut near, mut far) = (Vec::new(), (0.0, 0));
@@ -159,7 +159,7 @@ fn moves_of(trace: &Trace, pes: &[Pe]) -> MoveCost {
     MoveCost { fixed, per_byte }
 }
 
-/// What a message between nodes has taken of the PEs at both ends.
+/// The cost of a message between nodes for the PEs at both ends.
 fn messages_of(
     trace: &Trace,
     pes: &[Pe],

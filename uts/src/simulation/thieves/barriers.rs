@@ -1,13 +1,13 @@
-//! Where thieves wait that have looked everywhere: barriers that a released chunk cancels, and the end.
+//! Where thieves that found nothing wait: barriers that a released chunk cancels, and the end.
 //!
-//! A barrier is that of all processes (`shared-2006`), or of a group (`hierarchical`). In a full group the
-//! last one becomes its *agent*: it alone looks at other groups, and counts its own as done when it has
-//! found nothing; when all groups are, the search is over.
+//! There is one barrier for all processes (`shared-2006`), or one per group (`hierarchical`). In a full group the last
+//! process becomes its *agent*: it alone looks at other groups, and counts its own as done when it has found nothing;
+//! when all groups are done, the search has ended.
 
 use super::{What, Where, World};
 use crate::{frontier::OpenNodes, termination::Termination};
 
-/// Nanoseconds of a wait after which a rank sleeps, of its shortest and its longest sleep, as in
+/// Nanoseconds of waiting after which a rank sleeps, of its shortest and its longest sleep, as in
 /// [`crate::steal_stack::Patience`].
 const YIELDING: f64 = 3e4;
 const SLEEPS: [f64; 2] = [2e4, 6.4e5];
@@ -18,7 +18,7 @@ pub(super) struct Group {
     count: usize,
     cancelled: bool,
     closed: bool,
-    /// Who waits, and since when, in the order in which they came.
+    /// Who waits, and since when, in order of arrival.
     waiting: Vec<(usize, f64)>,
 }
 
@@ -51,7 +51,7 @@ impl<N: OpenNodes> World<N> {
         group.waiting.push((rank, now));
     }
 
-    /// A chunk was released: one that waits in the group may leave.
+    /// A chunk was released: one process that waits in the group may leave.
     pub(super) fn cancel(&mut self, group: usize, now: f64) {
         if self.groups[group].closed {
             self.groups[group].cancelled = true;
@@ -69,7 +69,7 @@ impl<N: OpenNodes> World<N> {
         }
     }
 
-    /// An agent that has got work: the others of its group may leave again.
+    /// An agent has got work: the others of its group may leave again.
     pub(super) fn open_barrier(&mut self, rank: usize) {
         if std::mem::take(&mut self.processes[rank].agent) {
             let group = &mut self.groups[rank / self.group];
@@ -101,7 +101,7 @@ impl<N: OpenNodes> World<N> {
         }
     }
 
-    /// From when there is no work until the last process knows it.
+    /// The time from when there is no work until the last process knows it.
     pub(super) fn end(&self) -> f64 {
         let hop = self.costs.latency + 2.0 * self.costs.overhead;
         let processes = self.processes.len();
@@ -112,7 +112,7 @@ impl<N: OpenNodes> World<N> {
         }
     }
 
-    /// The time until one that has waited so long looks again, on the average.
+    /// The mean time until a process that has waited this long looks again.
     pub(super) fn patience(&self, waited: f64) -> f64 {
         match waited {
             short if short < YIELDING => self.costs.turn,

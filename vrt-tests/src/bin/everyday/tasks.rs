@@ -14,7 +14,7 @@ use crate::rounds::{Rounds, neighbours};
 async fn pass(world: &SimpleCommunicator, number: u64) -> u64 {
     let (next, previous) = neighbours(world);
     let (next, previous) = (world.process_at_rank(next), world.process_at_rank(previous));
-    let (_, got) = tokio::join!(next.send_async(&number, 0), previous.receive_async(Some(0)));
+    let (_, got) = tokio::join!(next.send_async(&number), previous.receive_async());
     got.0
 }
 
@@ -63,12 +63,12 @@ pub(crate) async fn timeouts(world: &SimpleCommunicator, rounds: &mut Rounds<'_>
             if world.rank() % 2 == 0 {
                 tokio::time::sleep(Duration::from_micros(300)).await;
             }
-            world.process_at_rank(next).send_async(&round, 1).await;
+            world.process_at_rank(next).send_with_tag_async(&round, 1).await;
         };
         let receive = async {
             loop {
                 let previous = world.process_at_rank(previous);
-                let message = previous.receive_async::<u64>(Some(1));
+                let message = previous.receive_with_tag_async::<u64>(1);
                 if round % 2 == 0 {
                     match tokio::time::timeout(Duration::from_micros(50), message).await {
                         Ok((number, _)) => break number,

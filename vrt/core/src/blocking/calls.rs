@@ -1,6 +1,6 @@
-//! The C functions that block, in front of libc's.
+//! The blocking C functions, interposed in front of libc's.
 //!
-//! What cannot suspend a rank, and calls with wrong arguments, go on to libc's own.
+//! Calls that cannot suspend a rank, and calls with wrong arguments, are passed on to libc.
 
 use std::ffi::{c_int, c_long, c_uint, c_void};
 
@@ -10,9 +10,10 @@ use crate::pe;
 use vrt_slot::external::system_calls::by_number;
 use vrt_slot::external::threads::lets_go_of;
 use vrt_slot::interpose::{InFront, Real};
+use vrt_slot::rank;
 use vrt_slot::signals;
 
-/// Calls libc's own function of a name and type.
+/// Calls libc's own function with this name and type.
 macro_rules! libcs {
     ($name:literal, fn($($ty:ty),* $(,)?) -> $ret:ty, $($arg:expr),*) => {{
         static REAL: Real = Real::new($name);
@@ -23,7 +24,7 @@ macro_rules! libcs {
 }
 pub(super) use libcs;
 
-/// The functions here that are defined in front of libc's, for who binds programs to them.
+/// The functions here that are interposed in front of libc's, for code that binds programs to them.
 pub fn in_front() -> impl Iterator<Item = &'static InFront> {
     of_processes().iter().chain(super::signals::in_front())
 }
@@ -51,6 +52,31 @@ fn of_processes() -> &'static [InFront] {
         pthread_join
     );
     ALL
+}
+
+/// `sched_yield` for a program that has its own thread-locals. (Libraries of Rust programs call it in the middle of
+/// operations on thread-locals that the ranks of a PE share, so they use libc's.)
+pub const SCHED_YIELD: InFront =
+    InFront { name: "sched_yield", meaning: "suspends", address: sched_yield as *const () };
+
+extern "C" fn sched_yield() -> c_int {
+    if !may_suspend() {
+        // SAFETY: a plain system call.
+        return unsafe { libc::sched_yield() };
+    }
+    let others_run = pe::with(|pe| {
+        let others_run = !pe.would_yield_to_nobody();
+        if others_run {
+            pe.engine.yield_current();
+        }
+        others_run
+    });
+    if others_run {
+        rank::suspend_and_resume();
+        // A future that the rank was polling may be done, and nobody was told.
+        pe::with(|pe| pe.engine.running().notified = true);
+    }
+    0
 }
 
 /// Nanoseconds between two looks whether a thread has ended: the first, and the longest.
@@ -85,9 +111,9 @@ pub(super) fn real_syscall(number: c_long, arguments: [usize; 6]) -> c_long {
     )
 }
 
-/// C `syscall`. A rank that waits for a futex is suspended; other calls have their meaning for what
-/// ranks hold. The variable arguments travel like the fixed ones that are written here; those that a
-/// call does not have are not looked at.
+/// C `syscall`. A rank that waits for a futex is suspended; other calls are interpreted for what ranks hold. The
+/// variable arguments are passed like the fixed ones that are declared here; those that a call does not have are
+/// ignored.
 ///
 /// # Safety
 /// As in C.
@@ -248,7 +274,7 @@ pub unsafe extern "C" fn nanosleep(
     libcs!(c"nanosleep", fn(*const libc::timespec, *mut libc::timespec) -> c_int, time, left)
 }
 
-/// POSIX `clock_nanosleep`. A rank is suspended for the time, or until the clock says it.
+/// POSIX `clock_nanosleep`. A rank is suspended for the time, or until the clock reaches it.
 ///
 /// # Safety
 /// As in C.
@@ -317,7 +343,7 @@ pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
     libcs!(c"sleep", fn(c_uint) -> c_uint, seconds)
 }
 
-/// POSIX `poll`. A rank that polls nothing for a time is suspended for it.
+/// POSIX `poll`. A rank that polls no descriptors, only a timeout, is suspended for that time.
 ///
 /// # Safety
 /// As in C.
@@ -339,7 +365,7 @@ pub unsafe extern "C" fn poll(
     })
 }
 
-/// Linux's `ppoll`. A rank that polls nothing for a time is suspended for it.
+/// Linux's `ppoll`. A rank that polls no descriptors, only a timeout, is suspended for that time.
 ///
 /// # Safety
 /// As in C.
@@ -397,7 +423,7 @@ unsafe fn asked_with_mask(
     })
 }
 
-/// POSIX `select`. A rank that selects among nothing for a time is suspended for it.
+/// POSIX `select`. A rank that selects among no descriptors, only a timeout, is suspended for that time.
 ///
 /// # Safety
 /// As in C.

@@ -1,11 +1,11 @@
-//! Waiting for a word of memory to change, where a rank waits.
+//! Waiting for a word of memory to change, in a rank.
 //!
-//! The kernel's futex lets a thread sleep until another one wakes it at an address. A rank has no
-//! thread for itself, so ranks that wait stand in a table of the process, by address, and are
-//! suspended. Who wakes an address, rank or thread, finds those of the table first and has the
-//! kernel wake the rest. Only process-private futexes are treated so; others are the kernel's.
+//! The kernel's futex lets a thread sleep until another one wakes it at an address. A rank has no thread of its own, so
+//! waiting ranks are entered in a table of the process, by address, and suspended. A waker of an address, rank or
+//! thread, first finds the ranks in the table and has the kernel wake the remaining waiters. Only process-private
+//! futexes are handled here; others are left to the kernel.
 //!
-//! **No wake-up is lost.** The usual argument of futexes:
+//! **No wake-up is lost.** The usual argument for futexes applies:
 //!
 //! ```text
 //! waiter                                   waker
@@ -16,28 +16,26 @@
 //!   unlock; suspend until taken out          have their PEs resume them
 //! ```
 //!
-//! By the fences either the waker sees that somebody waits or the waiter sees the new word; the
-//! table's lock orders the rest.
+//! Because of the fences, either the waker sees the waiter's count or the waiter sees the new word; the table's lock
+//! orders the rest.
 //!
-//! **Other PEs of the node.** Ranks may take a lock of theirs, in the arena, to several PEs. Each of
-//! these has a table of its own, so a rank that waits for a word of the arena is counted in the block
-//! of its PE, before it looks at the word; who wakes the word signals to the other PEs that count
-//! such ([`pe::wake_elsewhere`]). The kernel, too, is asked for waiters of all processes then.
+//! **Other PEs of the node.** Ranks may carry a lock of theirs, in the arena, to several PEs. Each of these has its own
+//! table, so a rank that waits for a word of the arena is counted in the block of its PE before it reads the word; a
+//! waker of the word signals the other PEs that have such a count ([`pe::wake_elsewhere`]). In that case the kernel,
+//! too, is asked for waiters of all processes.
 //!
-//! **When a rank is suspended.** A thread could wake it as well as a rank, and code that is woken by
-//! threads is faster, and safer, where the thread truly waits: it may count on nobody else using its
-//! thread-locals in the middle of it (rayon gives a thread that is none of its own one latch, and takes
-//! a lock of a worker's between promising and awaiting it). So, where there are threads beside
-//! the PE's, the rank waits in the kernel first, for [`PATIENCE`], and for [`MORE_PATIENCE`] as long as
-//! one of them runs or wants to, as one does that was put off while it held a lock; then the rank is
-//! suspended. At words that a rank was seen to wake it is suspended at once.
+//! **When a rank is suspended.** The waker can be a thread or a rank. Code that is woken by threads is faster, and
+//! safer, if the thread really waits: it may rely on no other code using its thread-locals meanwhile (rayon gives a
+//! thread outside its pool a single latch, and takes a worker's lock between setting it up and waiting for it). So, if
+//! there are threads beside the PE's, the rank first waits in the kernel, for [`PATIENCE`], extended up to
+//! [`MORE_PATIENCE`] as long as one of them runs or is runnable, such as one that was preempted while it held a lock;
+//! then the rank is suspended. At words where a rank was seen to wake a rank, it is suspended at once.
 //!
-//! **`park`.** All ranks of a PE have one `Thread`, and so one word for `park` and `unpark`: 0
-//! nothing, 1 notified, -1 parked. An `unpark` is therefore taken to be for every rank that is
-//! parked; each is resumed with the word set to 1, as if it had been for it alone, and looks at what
-//! it parked for, as everybody has to who parks. A rank that leaves sets the word to 0 although
-//! others are still parked, and then an `unpark` wakes nobody; so an idle PE sets the word right
-//! (`before_sleep`), and parked ranks look again by themselves, ever more rarely.
+//! **`park`.** All ranks of a PE share one `Thread`, and so one word for `park` and `unpark`: 0 empty, 1 notified, -1
+//! parked. An `unpark` is therefore assumed to be for every parked rank; each is resumed with the word set to 1, as if
+//! it had been meant for it alone, and checks its own condition, as any caller of `park` must. A rank that leaves sets
+//! the word to 0 although others are still parked, and then an `unpark` wakes nothing; so an idle PE corrects the word
+//! (`before_sleep`), and parked ranks poll by themselves, less and less often.
 
 use std::cell::Cell;
 use std::collections::{HashMap, VecDeque};
@@ -81,14 +79,14 @@ struct Waiter {
     bits: u32,
     pe: u32,
     rank: u32,
-    /// It is woken with all others at its address, whomever the wake-up is for.
+    /// It is woken with all others at its address, whichever the wake-up is for.
     parked: bool,
 }
 
 struct WaitTable {
     waiters: HashMap<usize, VecDeque<Waiter>, FxBuildHasher>,
     tickets: u64,
-    /// Words at which ranks have woken ranks, the last ones.
+    /// The most recent words at which ranks have woken ranks.
     between_ranks: VecDeque<usize>,
 }
 

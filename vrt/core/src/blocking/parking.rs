@@ -1,14 +1,13 @@
-//! Waiting for locks of `parking_lot`: of its own, of `dashmap` and of others that are made with
-//! `parking_lot_core`.
+//! Waiting for locks of `parking_lot`: its own, those of `dashmap` and of other crates based on `parking_lot_core`.
 //!
-//! A thread that waits there stands in a queue with a record, in which is the word that it waits at. The record is a
-//! thread-local, so the ranks of a PE would have one among them, and only one of them could wait. But where
-//! that thread-local is destroyed, as at the end of a thread, `parking_lot_core` makes a record on the stack. So
-//! a PE's thread makes it and destroys it when the PE begins. Ranks then wait at words of their own stacks, and
-//! are suspended as at any other lock (`futex`).
+//! A waiting thread is in a queue with a record, which contains the word that it waits at. The record is a
+//! thread-local, so the ranks of a PE would share one, and only one of them could wait. But if that thread-local has
+//! been destroyed, as at the end of a thread, `parking_lot_core` makes a record on the stack. So a PE's thread creates
+//! it and destroys it when the PE begins. Ranks then wait at words on their own stacks, and are suspended as at any
+//! other lock (`futex`).
 //!
-//! Another version of `parking_lot_core` has a thread-local of its own. Who waits by that blocks its PE; where
-//! nobody beside the PE's ranks could wake it the job ends.
+//! Another version of `parking_lot_core` has its own thread-local. A rank that waits by that version blocks its PE; if
+//! nothing except the PE's ranks could wake it, the job ends.
 
 use parking_lot_core::DEFAULT_PARK_TOKEN;
 

@@ -1,5 +1,5 @@
-//! The C functions that wait for signals and children, and others that a signal ends; of ranks that run images, whose
-//! signals are their own. In other programs libc's own functions do.
+//! The C functions that wait for signals and children, and others that a signal interrupts, for ranks that run images,
+//! which have their own signals. Other programs use libc's functions.
 
 use std::ffi::{c_int, c_void};
 

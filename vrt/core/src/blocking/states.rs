@@ -1,19 +1,19 @@
-//! What the standard library's locks look like while somebody has them, found out by locking some.
+//! Determines the contents of the standard library's locks while they are held, by locking some.
 //!
-//! Whether a lock is held its words say, in numbers that another version of the standard library may choose
-//! otherwise. So each kind of lock is taken here, and wanted once more by the same thread, which then calls
-//! `futex` as a thread does that waits. There ([`is_answered`]) the lock's words are noted, written as those of
-//! a lock that is free, and the wait is over at once: no thread is needed, and it takes microseconds.
+//! The words of a lock show whether it is held, by numbers that another version of the standard library may choose
+//! differently. So each kind of lock is taken here, and requested once more by the same thread, which then calls
+//! `futex` like any waiting thread. There ([`is_answered`]) the lock's words are recorded, overwritten with those of a
+//! free lock, and the wait ends at once: no other thread is needed, and it takes microseconds.
 //!
-//! | lock | is taken | is wanted |
+//! | lock | is taken by | is requested by |
 //! |---|---|---|
 //! | `Mutex` | `lock` | `lock` |
 //! | `RwLock` | `read`, twice; `write` | `write`; `read`, `write` |
 //! | `Once` | `call_once` | `call_once` inside of it |
-//! | standard output, standard error | `lock` | its thread gets it again |
+//! | standard output, standard error | `lock` | the same thread may take it again |
 //!
-//! Where something is not as the standard library's locks have been since they wait by futexes, nothing is
-//! known.
+//! If something differs from how the standard library's futex-based locks have always worked, nothing is known about
+//! them.
 
 use std::cell::Cell;
 use std::io;
@@ -40,7 +40,7 @@ const PROTECTED: Protected = [0; 3];
 #[derive(Clone, Copy)]
 struct Wanted<'a> {
     lock: &'a [AtomicU32],
-    /// Its words when the wait is over.
+    /// Its words when the wait ends.
     then: Words,
     /// Its words while the thread waited.
     seen: Option<Words>,

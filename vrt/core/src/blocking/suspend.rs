@@ -1,4 +1,4 @@
-//! Suspending the rank inside a call that is not `vrt`'s.
+//! Suspends the rank inside a call that is not `vrt`'s.
 
 use std::time::Duration;
 
@@ -56,11 +56,11 @@ pub(super) fn suspend_until(
 /// What has ended a wait that a signal may end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum WaitEnd {
-    /// What it was for is there.
+    /// The awaited event has happened.
     Over,
-    /// The time has passed.
+    /// The time has elapsed.
     Late,
-    /// A handler of the caller's has run.
+    /// A handler of the caller's signal has run.
     Signal,
 }
 

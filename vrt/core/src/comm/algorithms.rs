@@ -1,7 +1,7 @@
-//! Collective operations, each once, as a future over packed bytes.
+//! Collective operations, each implemented once, as a future over packed bytes.
 //!
 //! Small data is combined by PEs first, then among PEs (`combine`); large data goes from rank to
-//! rank, straight between their buffers. Which it is, [`Combined`] says to all:
+//! rank, directly between their buffers. [`Combined`] defines for all of them which data is small:
 //!
 //! | operation | small data | large data | source |
 //! |---|---|---|---|
@@ -11,18 +11,18 @@
 //! | reduce, all_reduce | combined | binary tree over ranks, then broadcast | same, section 4.4 |
 //! | all_reduce, 2^k ranks, from `HALVING` on | - | recursive halving by doubling distance, then doubling back | same, section 4.5 (Rabenseifner), its distances reversed |
 //! | reduce_scatter | combined, each takes its part | as all_reduce up to the root, then scatter | - |
-//! | gather, scatter | combined | every rank with the root, straight into place | - |
+//! | gather, scatter | combined | every rank with the root, directly into place | - |
 //! | all_gather | combined | ring | same, section 4.1 |
 //! | all_to_all | combined | pairwise exchange | same, section 4.3 |
 //! | scan | combined, each folds its prefix | chain in rank order | - |
 //!
-//! Operations with a count for each rank, and user operations (which run in ranks, never in the
-//! PE), use the large ways, or gather and fold.
+//! Operations with a count for each rank, and user-defined operations (which run in ranks, never in
+//! the PE), use the algorithms for large data, or gather and fold.
 //!
-//! All ways fold in the same tree over rank numbers, so neither the size of the data nor the places
-//! of ranks change a bit of an element: blocks of 1, 2, 4, .. neighbouring ranks are folded with
-//! their neighbours, the lower ranks on the left. (Halving with distances 1, 2, 4, .. is exactly
-//! that tree, element by element.) Scans fold from the left.
+//! All algorithms fold along the same tree over rank numbers, so neither the size of the data nor
+//! the placement of ranks changes a bit of an element: blocks of 1, 2, 4, .. neighbouring ranks are
+//! folded with their neighbours, the lower ranks on the left. (Halving with distances 1, 2, 4, ..
+//! is exactly that tree, element by element.) Scans fold from the left.
 
 #![cfg_attr(
     not(test),
@@ -67,11 +67,12 @@ impl Drop for Collective {
     }
 }
 
-/// All functions here demand that the buffers given are valid for their lengths until the future
+/// All functions here require that the given buffers are valid for their lengths until the future
 /// is ready, and do not overlap.
 impl Collective {
-    /// An operation that the calling rank is about to begin: it does when a future of it is first
-    /// polled or its [`number`](Self::number) asked for. The table of a deadlock names the site.
+    /// An operation that the calling rank is about to begin: it begins when one of its futures is
+    /// first polled or its [`number`](Self::number) is requested. The deadlock table names the
+    /// site.
     pub fn begin(comm: &CommunicatorHandle, site: Site) -> Collective {
         Collective { comm: comm.clone(), number: Cell::new(None), site }
     }
@@ -80,7 +81,7 @@ impl Collective {
         self.comm.context + 1
     }
 
-    /// The operation's number; this call makes the operation begin if it has not.
+    /// The operation's number; this call begins the operation if necessary.
     pub fn number(&self) -> u32 {
         self.number.get().unwrap_or_else(|| {
             let context = self.context();
@@ -104,23 +105,25 @@ impl Collective {
         self.comm.size as usize
     }
 
-    /// Waits until all ranks of the communicator have come here.
+    /// Waits until all ranks of the communicator have called this.
     ///
     /// # Errors
-    /// Ranks have begun different operations, or another rank than the one that began it polls it.
+    /// Ranks have begun different operations, or it is polled by another rank than the one that
+    /// began it.
     ///
     /// # Safety
-    /// Nothing is demanded: a barrier reads and writes no memory.
+    /// No requirements: a barrier reads and writes no memory.
     pub async unsafe fn barrier(&self) -> Result<(), Error> {
         let combined = Combined::barrier();
         // SAFETY: nothing is read or written.
         unsafe { self.combine(0, &combined) }.await
     }
 
-    /// Gives the root's bytes to all ranks.
+    /// Sends the root's bytes to all ranks.
     ///
     /// # Errors
-    /// As [`barrier`](Self::barrier); or the root's bytes differ from `data` in length or type.
+    /// Those of [`barrier`](Self::barrier); or the root's bytes differ from `data` in length or
+    /// type.
     ///
     /// # Safety
     /// `data` is readable and writable until the future is ready.
@@ -161,11 +164,11 @@ impl Collective {
         Ok(())
     }
 
-    /// Equal contributions. `out` is the root's (or, without a root, everybody's), as long as all
-    /// inputs together.
+    /// Equal contributions. `out` belongs to the root (or, without a root, to every rank) and is as
+    /// long as all inputs together.
     ///
     /// # Errors
-    /// As [`barrier`](Self::barrier); or ranks contribute different lengths or types.
+    /// Those of [`barrier`](Self::barrier); or ranks contribute different lengths or types.
     ///
     /// # Safety
     /// As [`reduce`](Self::reduce).
@@ -186,10 +189,10 @@ impl Collective {
         }
     }
 
-    /// Contributions of any lengths: of rank `r` that of part `r`.
+    /// Contributions of any lengths: that of rank `r` has the length of part `r`.
     ///
     /// # Errors
-    /// As [`barrier`](Self::barrier); or a contribution differs from its part in length or
+    /// Those of [`barrier`](Self::barrier); or a contribution differs from its part in length or
     /// type.
     ///
     /// # Safety
@@ -229,10 +232,11 @@ impl Collective {
         Ok(())
     }
 
-    /// Equal parts. `input` is the root's, as long as all outputs together.
+    /// Equal parts. `input` belongs to the root and is as long as all outputs together.
     ///
     /// # Errors
-    /// As [`barrier`](Self::barrier); or the root's part differs from `out` in length or type.
+    /// Those of [`barrier`](Self::barrier); or the root's part differs from `out` in length or
+    /// type.
     ///
     /// # Safety
     /// As [`reduce`](Self::reduce).
@@ -261,10 +265,10 @@ impl Collective {
         }
     }
 
-    /// Parts of any lengths, which are the root's.
+    /// Parts of any lengths, which belong to the root.
     ///
     /// # Errors
-    /// As [`scatter`](Self::scatter).
+    /// Those of [`scatter`](Self::scatter).
     ///
     /// # Safety
     /// The root's parts, one for each rank, are readable and `out` is writable until the future is
@@ -293,10 +297,10 @@ impl Collective {
         Ok(())
     }
 
-    /// Equal parts for and from all.
+    /// Equal parts to and from all ranks.
     ///
     /// # Errors
-    /// As [`barrier`](Self::barrier); or parts differ in length or type.
+    /// Those of [`barrier`](Self::barrier); or parts differ in length or type.
     ///
     /// # Safety
     /// As [`reduce`](Self::reduce).
@@ -312,11 +316,11 @@ impl Collective {
         }
     }
 
-    /// Parts of any lengths for and from all.
+    /// Parts of any lengths to and from all ranks.
     ///
     /// # Errors
-    /// As [`barrier`](Self::barrier); or what a rank sends differs in length or type from the
-    /// part that is there for it.
+    /// Those of [`barrier`](Self::barrier); or what a rank sends differs in length or type from the
+    /// part that is meant for it.
     ///
     /// # Safety
     /// The parts, one for each rank on both sides, are readable or writable until the future is
@@ -365,8 +369,8 @@ impl Collective {
         check_agreement(&outcome, spec)
     }
 
-    /// The message by which this rank sends `data` to the rank `to` in a phase of the operation, of
-    /// which the lowest eight bits count.
+    /// The message by which this rank sends `data` to the rank `to` in a phase of the operation,
+    /// whose lowest eight bits count.
     pub fn outbound(&self, phase: u32, to: usize, data: In) -> Outbound {
         Outbound {
             context: self.context(),
@@ -380,7 +384,8 @@ impl Collective {
         }
     }
 
-    /// What this rank asks for to receive the message that the rank `from` sends it in a phase.
+    /// The pattern with which this rank receives the message that the rank `from` sends it in a
+    /// phase.
     pub fn pattern(&self, phase: u32, from: usize) -> Pattern {
         Pattern { context: self.context(), source: from as i32, tag: self.tag(phase) }
     }
@@ -435,10 +440,10 @@ impl Collective {
         self.check_came(&outcome, out.1, from)
     }
 
-    /// Checks that what a rank contributed is of the type and length expected.
+    /// Checks that a rank's contribution has the expected type and length.
     ///
     /// # Errors
-    /// It is not.
+    /// It has not.
     pub fn check_came(
         &self,
         outcome: &Completion,

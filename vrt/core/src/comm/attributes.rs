@@ -1,16 +1,16 @@
-//! Values of the program that a communicator carries (MPI-4.1 section 7.7).
+//! Values that a program attaches to a communicator (MPI-4.1 section 7.7).
 
 use std::any::Any;
 use std::cell::RefCell;
 
-/// A value that a communicator carries. A face knows its values by their types.
+/// A value attached to a communicator. A binding identifies its values by their types.
 pub trait Attribute: Any {
     /// What a duplicate of the communicator gets, if anything.
     fn duplicate(&self) -> Option<Box<dyn Attribute>>;
 }
 
-/// The values of a communicator, in the rank's heap. A value that was replaced stays until the
-/// communicator goes: somebody may have a reference to it.
+/// The values of a communicator, in the rank's heap. A replaced value stays until the communicator
+/// is freed, as there may be references to it.
 #[derive(Default)]
 pub struct Attributes(RefCell<Vec<Box<dyn Attribute>>>);
 
@@ -34,7 +34,7 @@ impl Attributes {
         Some(unsafe { &*value })
     }
 
-    /// Gives the communicator a value.
+    /// Attaches a value to the communicator.
     pub fn set<A: Attribute>(&self, value: A) {
         self.0.borrow_mut().push(Box::new(value));
     }

@@ -1,5 +1,5 @@
-//! Ranges of bytes that algorithms read and write, without lifetimes: whoever starts an operation
-//! keeps its buffers until it is done.
+//! Ranges of bytes that algorithms read and write, without lifetimes: the caller that starts an
+//! operation keeps its buffers until it is done.
 
 #![cfg_attr(
     not(test),
@@ -13,16 +13,16 @@ use crate::error::Error;
 use crate::layout::Signature;
 use crate::pe::Room;
 
-/// Bytes to read from, and what the elements in them are.
+/// Bytes to read from, with their element type.
 #[derive(Clone, Copy, Debug)]
 pub struct In(pub *const u8, pub usize, pub Signature);
 
-/// Bytes to write to, and what the elements in them are.
+/// Bytes to write to, with their element type.
 #[derive(Clone, Copy, Debug)]
 pub struct Out(pub *mut u8, pub usize, pub Signature);
 
 impl In {
-    /// No bytes, which fit every type; the address is null.
+    /// No bytes, matching every type; the address is null.
     pub const NOTHING: In = In(std::ptr::null(), 0, Signature::ANY);
 
     pub(super) fn of_slice(bytes: &[u8], signature: Signature) -> In {
@@ -50,7 +50,7 @@ impl In {
 }
 
 impl Out {
-    /// No bytes, which fit every type; the address is null.
+    /// No bytes, matching every type; the address is null.
     pub const NOTHING: Out = Out(std::ptr::null_mut(), 0, Signature::ANY);
 
     pub(super) fn of_slice(bytes: &mut [u8], signature: Signature) -> Out {
@@ -67,7 +67,7 @@ impl Out {
         Out(self.0.wrapping_add(at), len, self.2)
     }
 
-    /// The bytes as receives want them.
+    /// The bytes as the room of a receive.
     pub fn room(self) -> Room {
         Room { buffer: self.0, capacity: self.1, signature: self.2 }
     }
@@ -87,7 +87,7 @@ impl Out {
     }
 }
 
-/// Checks that what `bytes` bytes of one buffer are becomes what the other one has.
+/// Checks that the element type of `bytes` bytes of one buffer matches that of the other.
 ///
 /// # Errors
 /// It does not.

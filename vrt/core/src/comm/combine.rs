@@ -1,11 +1,11 @@
 //! Collective operations on small data: the ranks of a PE combine first, then the PEs.
 //!
-//! A rank deposits its contribution with its PE and waits (or goes on, where MPI lets it). The
-//! last one of the PE sends what the PE has to the PEs that need it, in one packet if it fits. So
-//! 64 ranks on 2 PEs exchange two packets, not 63 messages.
+//! A rank deposits its contribution with its PE and waits (or continues, where MPI allows it). The last rank of the PE
+//! makes the PE send its data to the PEs that need it, in one packet if it fits. So 64 ranks on 2 PEs exchange two
+//! packets, not 63 messages.
 //!
-//! What a PE has are *parts* of a fixed tree over rank numbers; see `parts`. Where PEs are many, they do not send
-//! to each other but along a tree of PEs; see `relay`.
+//! The data of a PE are *parts* of a fixed tree over rank numbers; see `parts`. If there are many PEs, they do not send
+//! to each other directly but along a tree of PEs; see `relay`.
 //!
 //! ```text
 //! rank arrives: part added ---- last one here? -yes-> fold; send to others -+
@@ -13,13 +13,13 @@
 //!                                                     results to those who wait <-yes-+
 //! ```
 //!
-//! An operation is known by its context and its number on it, which grows at every rank alike. A
-//! packet may come before any rank of the PE has begun the operation.
+//! An operation is identified by its context and its number in it, which grows in the same way on every rank. A packet
+//! may arrive before any rank of the PE has begun the operation.
 //!
-//! "The ranks of a PE" are those that *began* there: the contribution of a rank that has moved goes to its
-//! first PE, its home (see `guests`). So who has to contribute where never changes, however ranks move in
-//! the middle of an operation. The result is where it waits for it: on the PE that it lives on, if that
-//! gets the result anyway, else at home; and follows it if it moves in between.
+//! "The ranks of a PE" are those that *began* there: the contribution of a rank that has moved is sent to its first PE,
+//! its home (see `guests`). So the PE that collects a contribution never changes, however ranks move in the middle of
+//! an operation. The result is where the rank waits for it: on its current PE, if that gets the result anyway,
+//! otherwise at home; and it follows the rank if it moves in between.
 
 #![cfg_attr(
     not(test),
@@ -62,11 +62,11 @@ const _: () = assert!(MAX_UNIT + PART_HEADER <= MAX_PAYLOAD);
 #[derive(Debug, Default)]
 pub struct Combining {
     under_way: UnderWay,
-    /// Room for a packet's data, between packets.
+    /// A buffer for a packet's data, reused between packets.
     outgoing: Vec<u8>,
     /// Which ranks take part in the operations of each context.
     pub groups: Groups,
-    /// What is on its way from ranks that began elsewhere.
+    /// Contributions in flight from ranks that began elsewhere.
     guests: Guests,
 }
 

@@ -1,8 +1,8 @@
-//! Operations on small data, as PEs combine them: what each one is, what is small, and the call of one
+//! Operations on small data, as PEs combine them: their descriptions, the limit for small data, and the call of one
 //! that needs no future.
 //!
-//! Futures and blocking calls that need none ask the same question here, so that ranks whose forms of
-//! an operation differ take the same way.
+//! Both futures and blocking calls without a future make this decision here, so that ranks that use different forms of
+//! an operation choose the same algorithm.
 
 #![cfg_attr(
     not(test),
@@ -38,27 +38,27 @@ pub struct Combined {
     pub(super) out: Out,
 }
 
-/// The operations. With a root, `out` is the root's alone.
+/// The operations. With a root, only the root has `out`.
 impl Combined {
-    /// Nothing from all for all.
+    /// Nothing from all ranks to all.
     #[inline(always)]
     pub fn barrier() -> Combined {
         Combined::gather(None, In::NOTHING, None)
     }
 
-    /// What the root has, for all.
+    /// The root's data, to all ranks.
     #[inline(always)]
     pub fn broadcast(root: usize, data: Out) -> Combined {
         Combined { what: What::Broadcast, root: Some(root), input: data.read(), out: data }
     }
 
-    /// The contributions of all, one after the other.
+    /// The contributions of all ranks, one after another.
     #[inline(always)]
     pub fn gather(root: Option<usize>, input: In, out: Option<Out>) -> Combined {
         Combined { what: What::Concatenate, root, input, out: out.unwrap_or(Out::NOTHING) }
     }
 
-    /// The contributions of all, folded.
+    /// The contributions of all ranks, folded.
     #[inline(always)]
     pub fn reduce(
         operator: Operator,
@@ -69,7 +69,7 @@ impl Combined {
         Combined { what: What::Reduce(operator), root, input, out: out.unwrap_or(Out::NOTHING) }
     }
 
-    /// A part from each for each.
+    /// A part from each rank to each.
     #[inline(always)]
     pub fn all_to_all(input: In, out: Out) -> Combined {
         Combined { what: What::Exchange, root: None, input, out }
@@ -126,8 +126,8 @@ impl Combined {
     }
 }
 
-/// A small operation of a blocking rank, without a future, if the data is small enough: false when
-/// it is not.
+/// A small operation of a blocking rank, without a future, if the data is small enough; returns
+/// false if it is not.
 ///
 /// # Errors
 /// Ranks have begun different operations, or contribute different lengths or types.

@@ -1,8 +1,8 @@
 //! New communicators: splits, duplicates, communicators of groups (MPI-4.1 section 7.4).
 //!
-//! Every rank works out for itself who is in its new communicator; rank 0 of those who make it gets
-//! fresh contexts for all of them from the job. If the members do not follow each other in the job,
-//! each tells its home PE who they are before it goes on (`groups`).
+//! Every rank computes the members of its new communicator; rank 0 of the creating ranks gets fresh
+//! contexts for all of them from the job. If the members are not consecutive ranks of the job, each
+//! tells its home PE who they are before it continues (`groups`).
 
 #![cfg_attr(
     not(test),
@@ -28,7 +28,7 @@ use crate::operation::{self, Pending};
 use crate::pe::{self, Mode, Outbound, Room, Started};
 use crate::{Rank, Tag};
 
-/// The node that the calling rank is on: all PEs that share its memory.
+/// The node of the calling rank: all PEs that share its memory.
 pub fn node_now() -> u32 {
     pe::with(|pe| pe.engine.shared.node_of(pe.engine.id) as u32)
 }
@@ -36,7 +36,7 @@ pub fn node_now() -> u32 {
 /// Numbers that every rank gets from all.
 ///
 /// # Errors
-/// As [`Collective::gather`].
+/// Those of [`Collective::gather`].
 pub async fn all_gather<const N: usize>(
     comm: &CommunicatorHandle,
     mine: [i32; N],
@@ -55,7 +55,7 @@ pub async fn all_gather<const N: usize>(
 /// Numbers that every rank gets from one.
 ///
 /// # Errors
-/// As [`Collective::broadcast`].
+/// Those of [`Collective::broadcast`].
 pub async fn broadcast(
     comm: &CommunicatorHandle,
     root: usize,
@@ -68,11 +68,11 @@ pub async fn broadcast(
     unsafe { collective.broadcast(root, out) }.await
 }
 
-/// The first of the contexts of so many communicators that nobody else has.
+/// Reserves the contexts of this many communicators; returns the first one.
 ///
 /// # Errors
-/// The job has made some billion communicators: a context is never used again, as a late packet
-/// could still bear it.
+/// The job has made several billion communicators: a context is never reused, as a late packet
+/// could still carry it.
 pub fn new_contexts(n: u32) -> Result<u32, Error> {
     let (first, end) = pe::with(|pe| {
         let shared = pe.engine.shared;
@@ -86,7 +86,7 @@ pub fn new_contexts(n: u32) -> Result<u32, Error> {
     Ok(FIRST_FREE_CONTEXT + CONTEXTS * first)
 }
 
-/// Makes a rank's part of a communicator ready for collective operations.
+/// Prepares a rank's part of a communicator for collective operations.
 ///
 /// # Errors
 /// Another rank polls the future.
@@ -105,7 +105,7 @@ pub async fn finish(info: Info, site: Site) -> Result<CommunicatorHandle, Error>
 /// A communicator for each color, with a shape.
 ///
 /// # Errors
-/// As [`all_gather`], [`new_contexts`] and [`finish`].
+/// Those of [`all_gather`], [`new_contexts`] and [`finish`].
 pub async fn split(
     comm: &CommunicatorHandle,
     color: Option<u32>,
@@ -138,15 +138,15 @@ pub async fn split(
 /// A communicator of the same ranks, with the same shape.
 ///
 /// # Errors
-/// As [`same_ranks`].
+/// Those of [`same_ranks`].
 pub async fn duplicate(comm: &CommunicatorHandle, site: Site) -> Result<CommunicatorHandle, Error> {
     same_ranks(comm, comm.shape.clone(), site).await
 }
 
-/// A communicator of the same ranks, with a shape and the attributes that ask to come along.
+/// A communicator of the same ranks, with a shape and the attributes that are to be copied.
 ///
 /// # Errors
-/// As [`broadcast`], [`new_contexts`] and [`finish`].
+/// Those of [`broadcast`], [`new_contexts`] and [`finish`].
 pub async fn same_ranks(
     comm: &CommunicatorHandle,
     shape: Shape,
@@ -174,7 +174,7 @@ fn place_in(comm: &CommunicatorHandle, group: &Members) -> Result<Option<usize>,
 /// A communicator of a group, made by all ranks of a communicator.
 ///
 /// # Errors
-/// The group has a rank that is not in the communicator; otherwise as [`split`].
+/// The group contains a rank that is not in the communicator; otherwise those of [`split`].
 pub async fn from_group_collective(
     comm: &CommunicatorHandle,
     group: &Members,
@@ -189,7 +189,7 @@ pub async fn from_group_collective(
 /// Tags of messages between those who make a communicator; numbered operations have lower ones.
 const CREATION: i32 = 0x4000_0000;
 
-/// Sends a message that only creation of communicators knows.
+/// Sends a message that only the creation of communicators uses.
 async fn send(
     comm: &CommunicatorHandle,
     to: u32,
@@ -211,7 +211,7 @@ async fn send(
     unsafe { operation::send(message, site) }.await
 }
 
-/// Receives one.
+/// Receives such a message.
 async fn receive(
     comm: &CommunicatorHandle,
     from: Rank,
@@ -226,10 +226,10 @@ async fn receive(
     unsafe { operation::receive(pattern, room, site) }.await?.fitting().map(|_| ())
 }
 
-/// Two ranks tell each other numbers; both lists may have any length.
+/// Exchanges numbers between two ranks; both lists may have any length.
 ///
 /// # Errors
-/// There is no rank `with`, or another rank polls the future.
+/// The rank `with` does not exist, or another rank polls the future.
 pub async fn exchange(
     comm: &CommunicatorHandle,
     with: Rank,
@@ -259,11 +259,11 @@ pub async fn exchange(
     Ok(theirs)
 }
 
-/// A communicator of a group, made by the group's ranks alone.
+/// A communicator of a group, made only by the group's ranks.
 ///
 /// # Errors
-/// The group has a rank that is not in the communicator, the job has no more contexts, or another
-/// rank polls the future.
+/// The group contains a rank that is not in the communicator, the job has no more contexts, or
+/// another rank polls the future.
 pub async fn from_group(
     comm: &CommunicatorHandle,
     group: &Members,
@@ -284,10 +284,10 @@ pub async fn from_group(
     finish(Info::new(context[0], place as Rank, group.clone()), site).await.map(Some)
 }
 
-/// Checks that ranks may be somebody's neighbours in a communicator.
+/// Checks that ranks can be neighbours in a communicator.
 ///
 /// # Errors
-/// One is not in it.
+/// One is not in the communicator.
 pub fn check_neighbors(comm: &CommunicatorHandle, ranks: &[Rank]) -> Result<(), Error> {
     let size = comm.size as usize;
     match ranks.iter().find(|rank| **rank < 0 || **rank as usize >= size) {

@@ -1,15 +1,15 @@
-//! How many ranks a grid has along each dimension (MPI-4.1 sections 8.5.1 and 8.5.2).
+//! The number of ranks of a grid along each dimension (MPI-4.1 sections 8.5.1 and 8.5.2).
 //!
-//! The numbers are the program's, so that every product is checked: a grid with more places than there are
-//! ranks is refused whatever its size.
+//! The numbers come from the program, so every product is checked: a grid with more places than ranks is refused
+//! whatever its size.
 
 use crate::{Count, Rank};
 use vrt_slot::report::count;
 
-/// Dimensions that no grid can have.
+/// Invalid dimensions of a grid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DimsError {
-    /// There are no ranks to be divided.
+    /// There are no ranks to divide.
     #[error("{} cannot be divided among dimensions", count(*ranks, "rank"))]
     NoRanks {
         /// The number of ranks.
@@ -18,9 +18,9 @@ pub enum DimsError {
     /// A dimension is too small.
     #[error("a dimension has {}: {least} and more are allowed", count(*dim, "rank"))]
     TooFew {
-        /// Its ranks.
+        /// Its number of ranks.
         dim: Count,
-        /// The least that are allowed.
+        /// The least allowed number.
         least: Count,
     },
     /// The given dimensions do not divide the number of ranks.
@@ -31,7 +31,7 @@ pub enum DimsError {
         /// The dimensions, 0 where one is to be chosen.
         dims: Vec<Count>,
     },
-    /// A grid has more places than there are ranks.
+    /// The grid has more places than there are ranks.
     #[error("a grid of {dims:?} does not fit {}", count(*ranks, "rank"))]
     TooMany {
         /// The number of ranks.
@@ -48,9 +48,9 @@ fn expect_at_least(least: Count, dims: &[Count]) -> Result<(), DimsError> {
     }
 }
 
-/// Divides ranks among the dimensions that are 0, as equally as can be and the largest first
-/// (`MPI_Dims_create`): the largest and the smallest differ least, and of divisions that are equal in that the one
-/// whose smallest is largest is taken. The other dimensions are given and stay as they are.
+/// Divides ranks among the dimensions that are 0, as evenly as possible and the largest first (`MPI_Dims_create`): the
+/// difference between the largest and the smallest is minimal, and among such divisions the one with the largest
+/// smallest dimension is chosen. The other dimensions are given and unchanged.
 ///
 /// # Errors
 /// There are no ranks, a dimension is negative, or the given ones do not divide the number of ranks.
@@ -75,10 +75,10 @@ pub fn fill(ranks: Rank, dims: &mut [Count]) -> Result<(), DimsError> {
     Ok(())
 }
 
-/// How many places a grid has, in which each dimension has `least` ranks at least.
+/// The number of places of a grid in which each dimension has at least `least` ranks.
 ///
 /// # Errors
-/// A dimension has fewer, or there are more places than ranks.
+/// A dimension is smaller, or there are more places than ranks.
 pub fn places(dims: &[Count], least: Count, ranks: Rank) -> Result<Rank, DimsError> {
     expect_at_least(least, dims)?;
     if dims.contains(&0) {
@@ -90,7 +90,7 @@ pub fn places(dims: &[Count], least: Count, ranks: Rank) -> Result<Rank, DimsErr
     }
 }
 
-/// The factors of a number, the largest first, at most `n` of them: what is left out is 1.
+/// The factors of a number, the largest first, at most `n` of them: missing ones are 1.
 #[cfg_attr(
     not(test),
     expect(clippy::arithmetic_side_effects, reason = "the divisors of a positive number")

@@ -1,17 +1,15 @@
-//! Which ranks take part in the combined operations of a context, as a PE knows them.
+//! The ranks that take part in the combined operations of a context, as known to a PE.
 //!
-//! Members that follow each other in the job are known from every operation itself. Other groups
-//! are *registered*: each member tells its home PE who the members are when the communicator is
-//! made, and goes on when that PE knows. So a contribution never comes to a PE that does not know
-//! its group.
+//! If the members are consecutive ranks of the job, every operation itself contains them. Other groups are
+//! *registered*: when the communicator is made, each member tells its home PE who the members are, and continues when
+//! that PE knows. So a contribution never reaches a PE that does not know its group.
 //!
-//! A group is forgotten when all members of the PE have left it and all that they contributed has
-//! come: a rank's last contribution may take a longer way than its farewell, and the farewell may
-//! even come before the first contribution of anybody. A rank leaves a group when it drops the
-//! communicator, begins again from a state that does not have it, or ends; a group that it has never contributed to it
-//! leaves only if that is registered. Contexts are never given out twice, so nothing that comes
-//! late is taken for another group's. The groups of the communicators that are there from the
-//! beginning stay.
+//! A group is forgotten when all members of the PE have left it and all their contributions have arrived: a rank's last
+//! contribution may take a longer way than its departure message, which may even arrive before the first contribution
+//! of any member. A rank leaves a group when it drops the communicator, restarts from a state that does not contain it,
+//! or ends; it leaves a group that it has never contributed to only if that is registered. Contexts are never reused,
+//! so late messages are not mistaken for another group's. The groups of the predefined communicators are never
+//! forgotten.
 
 #![cfg_attr(
     not(test),
@@ -45,21 +43,21 @@ pub struct Groups(FxHashMap<(u32, u32), Group>);
 
 #[derive(Debug, Default)]
 struct Group {
-    /// Who the members are is known, not only that some have left.
+    /// The members are known, not only that some have left.
     known: bool,
-    /// All of them, as ranks of the job; empty if they follow the first one.
+    /// All of them, as ranks of the job; empty if they are consecutive.
     members: Vec<u32>,
     /// Members whose home is here.
     here: u32,
-    /// The first of them, if they follow each other.
+    /// The first of them, if they are consecutive.
     first_here: Option<u32>,
-    /// Other PEs that have some.
+    /// Other PEs with members.
     elsewhere: Rc<[u32]>,
-    /// How these are reached, if they are many.
+    /// How these are reached, if there are many.
     relay: Option<Rc<Relay>>,
     /// Members of this PE that have dropped the communicator.
     left: u32,
-    /// Contributions that have come, and those that ranks which left say they made.
+    /// Contributions that have arrived, and those that ranks which left report to have made.
     came: u32,
     announced: u32,
 }
@@ -190,8 +188,7 @@ impl Groups {
         }
     }
 
-    /// How many groups are known, but for those of the communicators that are there from the
-    /// beginning.
+    /// The number of known groups, except those of the predefined communicators.
     pub fn made(&self) -> usize {
         self.0.keys().filter(|(context, _)| *context >= FIRST_FREE_CONTEXT).count()
     }
@@ -242,7 +239,7 @@ impl Groups {
     }
 }
 
-/// The running rank is in a group of these ranks; its home PE has to know them.
+/// The running rank joins a group of these ranks; its home PE must know them.
 pub fn join(engine: &mut Engine, context: u32, members: &[u32]) -> Started {
     let (combining, core) = engine.part::<Combining>();
     let (rank, shared, id) = (core.current, core.shared, core.id);

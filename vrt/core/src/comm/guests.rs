@@ -1,19 +1,19 @@
-//! What ranks contribute that live on another PE than they began on: the PE's *guests*.
+//! Contributions of ranks that live on another PE than the one where they began: the PE's *guests*.
 //!
-//! A guest's contribution goes to its home, the PE it began on. Those of one home to one operation are
-//! gathered, and go together when the last of them is there:
+//! A guest's contribution is sent to its home, the PE where it began. The contributions for one home and one operation
+//! are gathered, and sent together when the last of them has arrived:
 //!
 //! ```text
 //! guest arrives: gathered ---- last guest of its home here? -yes-> sent
 //! nothing is ready, or a guest moves on: all that is gathered is sent
 //! ```
 //!
-//! Nobody waits longer for that: an operation needs the contributions of all members, so also those that
-//! are awaited here. They go early where they may wait for somebody who does not come any more, or who
-//! takes part in another operation instead, of which the others have to hear.
+//! This delays no rank: an operation needs the contributions of all members, including those that are awaited here.
+//! Contributions are sent early if they may wait for a rank that will not arrive any more, or that takes part in a
+//! different operation instead, which the others must learn.
 //!
-//! Broadcasts, to which only the root contributes, and operations of groups without a member that began on
-//! this PE are not gathered.
+//! Broadcasts, to which only the root contributes, and operations of groups without a member that began on this PE are
+//! not gathered.
 
 #![cfg_attr(
     not(test),

@@ -1,12 +1,13 @@
-//! What a communicator is: a few numbers, and who is in it.
+//! Defines a communicator: a few numbers, and its members.
 //!
-//! A handle is shared by all values that stand for the communicator in a rank and lies in the
-//! rank's heap. When the last one is dropped the communicator is freed; other ranks are not asked.
-//! A rank that begins again from its state finds those again that its state has (`table`).
+//! A handle is shared by all values that represent the communicator in a rank, and lies in the
+//! rank's heap. When the last one is dropped, the communicator is freed without asking other ranks.
+//! A rank that restarts from its state gets back the communicators that its state contains
+//! (`table`).
 //!
 //! Every communicator has four contexts that no other one of the job has: point-to-point messages
-//! use `context`, collective operations and one-sided synchronisation the next, and the last two
-//! are such a pair for sparse exchanges.
+//! use `context`, collective operations and one-sided synchronisation the next one, and the last
+//! two form such a pair for sparse exchanges.
 
 #![cfg_attr(
     not(test),
@@ -46,7 +47,7 @@ pub enum Members {
 }
 
 impl Members {
-    /// The group of these ranks of the job; ranks that follow each other become a range.
+    /// The group of these ranks of the job; consecutive ranks become a range.
     pub fn from_list(list: &[u32]) -> Members {
         let consecutive = list.windows(2).all(|pair| pair[0].checked_add(1) == Some(pair[1]));
         if consecutive {
@@ -92,7 +93,7 @@ impl Members {
     }
 }
 
-/// What an intercommunicator has beside its local group.
+/// The additional data of an intercommunicator.
 #[derive(Debug)]
 pub struct RemoteGroup {
     /// The remote group: the ranks that messages go to and come from.
@@ -101,28 +102,28 @@ pub struct RemoteGroup {
     pub local: CommunicatorHandle,
 }
 
-/// A communicator as its rank sees it.
+/// A communicator, from the point of view of its rank.
 #[derive(Clone, Debug)]
 pub struct CommunicatorHandle(Rc<Info>);
 
-/// What all handles of a communicator in one rank share.
+/// The data shared by all handles of a communicator in one rank.
 #[derive(Debug)]
 pub struct Info {
     /// The first of its contexts, the one of point-to-point messages.
     pub context: u32,
-    /// The number of the rank that has the handle; in an intercommunicator, in the local group.
+    /// The rank of the handle's owner; in an intercommunicator, in the local group.
     pub rank: Rank,
-    /// Number of ranks; of an intercommunicator, those of the local group.
+    /// Number of ranks; in an intercommunicator, of the local group.
     pub size: Rank,
-    /// Its ranks; of an intercommunicator, the local group.
+    /// Its ranks; in an intercommunicator, the local group.
     pub members: Members,
     /// The other group of an intercommunicator; other communicators have none.
     pub remote: Option<RemoteGroup>,
-    /// How its ranks are related: its topology.
+    /// The relation of its ranks: its topology.
     pub shape: Shape,
     /// PEs know it by its context: its members are not a range of the job's ranks.
     pub registered: Cell<bool>,
-    /// The name that the program has given it (`MPI_Comm_set_name`); empty before that.
+    /// The name given by the program (`MPI_Comm_set_name`); empty before that.
     pub name: RefCell<String>,
     /// The values that the program has attached to it.
     pub attributes: Attributes,
@@ -140,8 +141,8 @@ impl Deref for CommunicatorHandle {
 }
 
 impl Info {
-    /// A communicator without remote group, topology, name and attributes, as the member `rank` of
-    /// `members` sees it.
+    /// A communicator without remote group, topology, name and attributes, for the member `rank` of
+    /// `members`.
     pub fn new(context: u32, rank: Rank, members: Members) -> Info {
         Info {
             context,
@@ -166,10 +167,10 @@ impl Info {
         }
     }
 
-    /// The rank of the job that is `rank` here, for messages.
+    /// The job's rank of `rank` in this communicator, for messages.
     ///
     /// # Errors
-    /// There is no such rank.
+    /// The rank does not exist.
     #[inline]
     pub fn job_rank(&self, rank: Rank) -> Result<u32, Error> {
         let partners = self.partners();
@@ -179,7 +180,7 @@ impl Info {
         Ok(partners.get(rank as usize))
     }
 
-    /// First rank of the job, if the members follow it, for the engine.
+    /// The first rank of the job, if the members are consecutive, for the engine.
     pub fn first(&self) -> u32 {
         match self.members {
             Members::Range { first, .. } if !self.registered.get() => first,
@@ -190,7 +191,7 @@ impl Info {
 
 impl CommunicatorHandle {
     /// The first handle of a communicator. The PE counts the communicator until its rank drops the
-    /// last handle, unless it is one of those that are there from the beginning.
+    /// last handle, except for predefined communicators.
     pub fn new(info: Info) -> CommunicatorHandle {
         if info.context >= FIRST_FREE_CONTEXT {
             pe::with(|pe| groups::count_communicator(&mut pe.engine, info.context));
@@ -200,17 +201,17 @@ impl CommunicatorHandle {
         CommunicatorHandle(info)
     }
 
-    /// One more handle of a communicator, from what [`shared`](Self::shared) gives.
+    /// Another handle of a communicator, from the result of [`shared`](Self::shared).
     pub fn from_shared(info: Rc<Info>) -> CommunicatorHandle {
         CommunicatorHandle(info)
     }
 
-    /// What the handles share; a weak reference to it does not keep the communicator.
+    /// The data shared by the handles; a weak reference to it does not keep the communicator alive.
     pub fn shared(&self) -> &Rc<Info> {
         &self.0
     }
 
-    /// Whether both are one communicator.
+    /// Whether both are the same communicator.
     pub fn is(&self, other: &CommunicatorHandle) -> bool {
         self.context == other.context && self.members.get(0) == other.members.get(0)
     }

@@ -1,8 +1,8 @@
-//! Communicators between two groups of ranks (MPI-4.1 section 7.6): how they are made, split and merged.
+//! Communicators between two groups of ranks (MPI-4.1 section 7.6): creation, splitting and merging.
 //!
-//! One rank of each group, its *leader*, exchanges what both have to know with the other; a communicator of
-//! each group alone spreads it. Both leaders offer contexts; those of the group with the lowest rank of
-//! the job count.
+//! One rank of each group, its *leader*, exchanges what both groups need to know with the other leader; each group's
+//! own communicator distributes it. Both leaders offer contexts; those of the group with the lowest rank of the job are
+//! used.
 
 #![cfg_attr(
     not(test),
@@ -34,10 +34,10 @@ fn remote_of(comm: &CommunicatorHandle) -> Result<&RemoteGroup, Error> {
     comm.remote.as_ref().ok_or(Error::NotInCommunicator { rank: comm.members.get(0) })
 }
 
-/// What two groups tell each other: numbers of this group, which its leader knows, against the other's.
+/// Exchanges numbers between two groups: this group's, which its leader knows, for the other's.
 ///
 /// # Errors
-/// As [`create::exchange`] and [`broadcast`].
+/// Those of [`create::exchange`] and [`broadcast`].
 async fn exchange_groups(
     local: &CommunicatorHandle,
     leader: usize,
@@ -58,8 +58,8 @@ async fn exchange_groups(
     Ok(theirs)
 }
 
-/// Makes a rank's part of an intercommunicator ready: if the ranks of its local group do not follow each
-/// other, its PE learns who they are.
+/// Prepares a rank's part of an intercommunicator: if the ranks of its local group are not consecutive, its PE learns
+/// who they are.
 async fn finish(
     context: u32,
     local: CommunicatorHandle,
@@ -79,8 +79,8 @@ async fn finish(
     Ok(CommunicatorHandle::new(info))
 }
 
-/// An intercommunicator of the ranks of `comm` and those of another group, whose leader is rank
-/// `remote_leader` of `peer`; only this group's leader looks at that.
+/// An intercommunicator of the ranks of `comm` and those of another group, whose leader is rank `remote_leader` of
+/// `peer`; only this group's leader uses these two.
 ///
 /// # Errors
 /// A leader does not exist, or the job has no more contexts.
@@ -109,10 +109,10 @@ pub async fn create(
     finish(context, local, remote, site).await
 }
 
-/// One communicator of both groups. `high`: this group's ranks come last; where both say the same, those
-/// of the group with the lowest rank of the job come first.
+/// One communicator of both groups. `high`: this group's ranks come last; if both groups give the same value, those of
+/// the group with the lowest rank of the job come first.
 ///
-/// # Errors
+/// The communicator is not an intercommunicator, or the job has no more contexts.
 /// The communicator has no two groups, or the job has no more contexts.
 pub async fn merge(
     comm: &CommunicatorHandle,
@@ -142,7 +142,7 @@ fn is_lower(comm: &CommunicatorHandle, remote: &RemoteGroup) -> bool {
 /// A communicator of the same two groups.
 ///
 /// # Errors
-/// As [`merge`].
+/// Those of [`merge`].
 pub async fn duplicate(comm: &CommunicatorHandle, site: Site) -> Result<CommunicatorHandle, Error> {
     match split(comm, Some(0), comm.rank, site).await? {
         Some(made) => Ok(made),
@@ -150,10 +150,10 @@ pub async fn duplicate(comm: &CommunicatorHandle, site: Site) -> Result<Communic
     }
 }
 
-/// A communicator for each color that both groups have; ranks are in order of their keys.
+/// A communicator for each color that both groups have; ranks are ordered by their keys.
 ///
 /// # Errors
-/// As [`merge`].
+/// Those of [`merge`].
 pub async fn split(
     comm: &CommunicatorHandle,
     color: Option<u32>,
@@ -203,10 +203,10 @@ fn members_of(all: &[[i32; 2]], color: i32, members: &Members) -> Members {
     Members::from_list(&ranks)
 }
 
-/// A communicator of a part of each group; each rank gives the part of its own. A rank in none gets none.
+/// A communicator of a part of each group; each rank gives the part of its own group. A rank in neither part gets none.
 ///
 /// # Errors
-/// As [`merge`]; or the part is not of this group.
+/// Those of [`merge`]; or the part is not of this group.
 pub async fn from_groups(
     comm: &CommunicatorHandle,
     group: &Members,

@@ -1,13 +1,12 @@
-//! Reductions of long vectors that the ranks of a PE fold among themselves: a window of the vector after the
-//! other.
+//! Reductions of long vectors that the ranks of a PE fold among themselves, one window of the vector after another.
 //!
-//! A rank that comes to a window has its part of it folded at once, straight from its buffer, into the block of
-//! the tree over ranks (see `parts`) that it belongs to. So each value is read once, and what the PE keeps of a window
-//! are a few blocks that stay in its cache: of ranks that come in order, as they do, one for each level of the tree.
-//! What a PE has of the window then goes to the other PEs in pieces that a packet can carry.
+//! When a rank enters a window, its part of it is folded at once, directly from its buffer, into the block of the tree
+//! over ranks (see `parts`) that it belongs to. So each value is read once, and what the PE keeps of a window are a few
+//! blocks that stay in its cache: if ranks arrive in order, as they usually do, one for each level of the tree. The
+//! PE's data for the window is then sent to the other PEs in pieces that fit into a packet.
 //!
-//! Every PE gets what every other one has, which is more than when ranks halve their data among each other if there
-//! are many PEs with few ranks on each; [`windows`] says when.
+//! Every PE gets the data of every other one, which is more than if ranks halve their data among each other, if there
+//! are many PEs with few ranks on each; [`windows`] decides.
 
 #![cfg_attr(
     not(test),

@@ -1,22 +1,22 @@
-//! Communicators, and the collective operations among their ranks, for the faces that stand on them.
+//! Communicators, and the collective operations among their ranks, for the language bindings.
 //!
-//! Nothing here knows a face: buffers are addresses and lengths ([`bytes`]), an operation is a future
-//! that a face waits for, hands out or gives to a task.
+//! Nothing here knows a language: buffers are addresses and lengths ([`bytes`]), an operation is a future that a
+//! binding waits for, hands out or gives to a task.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `handle` | what a communicator is |
+//! | `handle` | definition of a communicator |
 //! | `attributes` | values that a communicator carries |
 //! | `table` | the communicators of a rank, by number |
-//! | `dims` | how many ranks a grid has along each dimension |
+//! | `dims` | the number of ranks of a grid along each dimension |
 //! | `shape` | grids and graphs |
 //! | `create` | splitting, duplicating, communicators from groups |
 //! | `inter` | communicators between two groups |
-//! | `algorithms`, `reductions` | collective operations: which algorithm, and the algorithms |
-//! | `combined` | what small operations are, and what is small |
-//! | `spec` | what a small operation is, and whether two ranks mean the same one |
+//! | `algorithms`, `reductions` | collective operations: choice of the algorithm, and the algorithms |
+//! | `combined` | descriptions of small operations, and the limit for small data |
+//! | `spec` | identity of a small operation, and whether two ranks mean the same one |
 //! | `combine`, `under_way`, `parts`, `groups`, `guests` | small operations: the ranks of a PE first, then PEs |
-//! | `operator`, `long_double`, `reduce_op` | what reductions apply |
+//! | `operator`, `long_double`, `reduce_op` | the operations that reductions apply |
 //! | `bytes` | the bytes that operations read and write |
 
 #![cfg_attr(
@@ -54,9 +54,10 @@ mod under_way;
 pub use combine::Combining;
 pub use handle::CommunicatorHandle;
 
-/// Contexts of a communicator.
+/// Contexts per communicator.
 pub const CONTEXTS: u32 = 4;
-/// Contexts of the communicators that are there from the beginning; others begin behind them.
+/// The first context of the world communicator; contexts of communicators that the program makes
+/// follow the predefined ones.
 pub const WORLD: u32 = 0;
 /// The first context of a rank's communicator of itself alone.
 pub const SELF: u32 = CONTEXTS;

@@ -35,9 +35,9 @@ pub enum Op {
     LogicalXor,
     /// The bits that are set in exactly one.
     BitwiseXor,
-    /// The maximum and its location, of equal values the lowest one.
+    /// The maximum and its location; among equal values the lowest location.
     MaxLocation,
-    /// The minimum and its location, of equal values the lowest one.
+    /// The minimum and its location; among equal values the lowest location.
     MinLocation,
     /// The second operand; for one-sided operations.
     Replace,
@@ -48,7 +48,7 @@ pub enum Op {
 /// A reduction on elements of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Operator {
-    /// What it does to two elements.
+    /// The operation on two elements.
     pub op: Op,
     /// The type of the elements.
     pub scalar: Scalar,
@@ -145,7 +145,7 @@ impl Operator {
     }
 }
 
-/// Where a left block and a right one begin.
+/// The beginnings of a left and a right block.
 pub type Pair = (*mut u8, *const u8);
 
 /// Pairs of blocks, all of the same length.

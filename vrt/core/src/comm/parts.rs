@@ -1,17 +1,16 @@
-//! What a PE has of a combined operation: parts of a binary tree over rank numbers.
+//! The data of a PE for a combined operation: parts of a binary tree over rank numbers.
 //!
-//! A part covers the ranks of an aligned block of a fixed binary tree
-//! over rank numbers: `(start, level)` covers `start .. start + 2^level`. Two blocks are folded
-//! only with each other into the block above, the lower one on the left. The result is therefore
-//! the same to the last bit however ranks are spread over PEs and in whatever order they come, and
-//! rank order is kept. A PE that holds scattered ranks has more parts to send, that is all.
+//! A part covers the ranks of an aligned block of a fixed binary tree over rank numbers: `(start, level)` covers `start
+//! .. start + 2^level`. Two blocks are folded only with each other into the block above, the lower one on the left. The
+//! result is therefore the same to the last bit however ranks are distributed over PEs and in whatever order they
+//! arrive, and rank order is kept. A PE with scattered ranks only has more parts to send.
 //!
-//! The ranks of a PE follow each other in nearly all groups. Then their contributions lie side by
-//! side in rank order, and become parts when all are there, a level of the tree at a time.
+//! The ranks of a PE are consecutive in nearly all groups. Then their contributions lie side by side in rank order, and
+//! become parts when all have arrived, one level of the tree at a time.
 //!
-//! Long contributions are folded as they come, each straight from the rank's buffer into the block that it
-//! belongs to, so that a value is read once and what is kept are a few blocks that stay in the cache: of ranks that
-//! come in order one for each level of the tree.
+//! Long contributions are folded as they arrive, each directly from the rank's buffer into the block that it belongs
+//! to, so that a value is read once and what is kept are a few blocks that stay in the cache: if ranks arrive in order,
+//! one for each level of the tree.
 
 #![cfg_attr(
     not(test),

@@ -1,4 +1,4 @@
-//! What a reduction applies to contributions: a predefined operation, or a user's.
+//! The operation that a reduction applies to contributions: predefined or user-defined.
 
 #![cfg_attr(
     not(test),
@@ -15,9 +15,9 @@ use crate::layout::{Layout, Scalar};
 
 /// An operation on packed elements.
 pub enum ReduceOp<'a> {
-    /// One of MPI's own.
+    /// One of MPI's predefined operations.
     Predefined(Operator),
-    /// A user's, `right = left op right`: of equally long slices of whole elements.
+    /// A user-defined one, `right = left op right`: on equally long slices of whole elements.
     User(Box<UserReduceOp<'a>>),
 }
 
@@ -33,10 +33,10 @@ impl std::fmt::Debug for ReduceOp<'_> {
     }
 }
 
-/// A predefined operation on elements of a type; none is a struct, or another one that is not built in.
+/// A predefined operation on elements of a type; `None` for a struct or another type that is not built in.
 ///
 /// # Errors
-/// It is not defined for them (MPI-4.1 section 6.9.2).
+/// It is not defined for the type (MPI-4.1 section 6.9.2).
 #[inline(always)]
 pub fn predefined(op: Op, scalar: Option<Scalar>) -> Result<Operator, Error> {
     let operator = scalar.map(|scalar| Operator { op, scalar });
@@ -52,11 +52,11 @@ fn undefined(op: Op, scalar: Option<Scalar>) -> Error {
     }
 }
 
-/// Applies a user's function to packed elements of a layout: unpacks both operands, calls
+/// Applies a user-defined function to packed elements of a layout: unpacks both operands, calls
 /// `function(left, right, count)`, and packs the second one again.
 ///
 /// # Errors
-/// As the function.
+/// Those of the function.
 pub fn apply_unpacked(
     layout: &Layout,
     left: &[u8],
@@ -92,10 +92,10 @@ pub fn apply_unpacked(
 }
 
 impl ReduceOp<'_> {
-    /// `left = left op right`; `right` is used up.
+    /// `left = left op right`; `right` is consumed.
     ///
     /// # Errors
-    /// The user's operation failed.
+    /// The user-defined operation failed.
     pub fn fold(&self, left: &mut Vec<u8>, right: &mut Vec<u8>) -> Result<(), Error> {
         debug_assert_eq!(left.len(), right.len());
         match self {
@@ -114,7 +114,7 @@ impl ReduceOp<'_> {
     /// `right = left op right`.
     ///
     /// # Errors
-    /// The user's operation failed.
+    /// The user-defined operation failed.
     pub fn fold_right(&self, left: &[u8], right: &mut [u8]) -> Result<(), Error> {
         debug_assert_eq!(left.len(), right.len());
         match self {

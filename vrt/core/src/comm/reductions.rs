@@ -1,4 +1,5 @@
-//! Reductions and scans, each once, as a future: see `algorithms`, which says what is used when.
+//! Reductions and scans, each implemented once, as a future: see `algorithms` for which algorithm
+//! is used when.
 
 #![cfg_attr(
     not(test),
@@ -23,13 +24,13 @@ struct HalvingStep {
     give: (usize, usize),
 }
 
-/// As with the others, the buffers are valid for their lengths until the future is ready, and do not overlap.
+/// As for the other operations, the buffers are valid for their lengths until the future is ready, and do not overlap.
 impl Collective {
-    /// `out` is the root's (or, without a root, everybody's), at least as long as the input.
+    /// `out` belongs to the root (or, without a root, to every rank) and is at least as long as the input.
     ///
     /// # Errors
-    /// As [`barrier`](Self::barrier); or ranks contribute different lengths or types, or a user's
-    /// operation fails.
+    /// Those of [`barrier`](Self::barrier); or ranks contribute different lengths or types, or a user-defined operation
+    /// fails.
     ///
     /// # Safety
     /// `input` is readable and `out` writable until the future is ready, and they do not overlap.
@@ -130,9 +131,9 @@ impl Collective {
         }
     }
 
-    /// Of 2^k ranks: folds half of the data with the neighbour at distance 1, half of that at
-    /// distance 2, and so on, then gathers the parts on the way back. What a neighbour contributes
-    /// comes right to where it is needed, or into the part of the output that is filled last.
+    /// For 2^k ranks: folds half of the data with the neighbour at distance 1, half of that at distance 2, and so on,
+    /// then gathers the parts on the way back. A neighbour's contribution is received directly where it is needed, or
+    /// into the part of the output that is filled last.
     async unsafe fn halve_and_double(
         &self,
         operator: Operator,
@@ -182,7 +183,7 @@ impl Collective {
     /// Folds all contributions; rank `i` gets the part of `lengths[i]` bytes.
     ///
     /// # Errors
-    /// As [`reduce`](Self::reduce).
+    /// Those of [`reduce`](Self::reduce).
     ///
     /// # Safety
     /// `input`, of as many bytes as all parts together, is readable and `out`, of this rank's part,
@@ -229,7 +230,7 @@ impl Collective {
     /// Folds the inputs of ranks 0 to this one (without this one if exclusive) in rank order.
     ///
     /// # Errors
-    /// As [`reduce`](Self::reduce).
+    /// Those of [`reduce`](Self::reduce).
     ///
     /// # Safety
     /// As [`reduce`](Self::reduce), with an `out` as long as the input.

@@ -1,7 +1,8 @@
-//! How the PEs of a large group exchange what their ranks contribute.
+//! How the PEs of a large group exchange the contributions of their ranks.
 //!
-//! A few PEs send to each other directly: every one gets all after one hop. Of P PEs that is P (P - 1) packets, and as
-//! many rings. So from [`MOST_DIRECT`] on PEs pass parts along a binomial tree, P - 1 packets up and as many down:
+//! A few PEs send to each other directly: each gets everything after one hop. For P PEs that takes P (P - 1) packets,
+//! and as many rings. So from [`MOST_DIRECT`] on, PEs pass parts along a binomial tree, with P - 1 packets up and as
+//! many down:
 //!
 //! ```text
 //! 8 PEs:   0 <-- 1          a PE whose own ranks and whose children have contributed
@@ -10,8 +11,8 @@
 //!                4 <-- 6 <-- 7  which hand it to their ranks and send it on
 //! ```
 //!
-//! What lies below a PE are the PEs that follow it, so parts get large before they go on. They are blocks of the
-//! same tree over ranks as ever (`parts`): results have the same bits.
+//! The PEs below a PE in the tree are those that follow it, so parts become large before they are passed on. They are
+//! blocks of the same tree over ranks as always (`parts`): results have the same bits.
 
 #![cfg_attr(
     not(test),

@@ -1,20 +1,20 @@
-//! How the ranks of a communicator are related: a grid, or a graph (MPI-4.1 chapter 8).
+//! The relation of a communicator's ranks: a grid, or a graph (MPI-4.1 chapter 8).
 
 use serde::{Deserialize, Serialize};
 
 use crate::comm::CommunicatorHandle;
 use crate::{Count, Rank};
 
-/// How the ranks of a communicator are related.
+/// The relation of a communicator's ranks.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 pub enum Shape {
-    /// In no way that the communicator knows of.
+    /// None that the communicator knows.
     Plain,
-    /// As a grid (MPI-4.1 section 8.5.1).
+    /// A grid (MPI-4.1 section 8.5.1).
     Cartesian(Grid),
-    /// As a graph that every rank was given as a whole (section 8.5.3).
+    /// A graph that every rank was given as a whole (section 8.5.3).
     Graph(Neighbors),
-    /// As a graph of which each rank knows its own edges (section 8.5.4).
+    /// A graph of which each rank knows its own edges (section 8.5.4).
     DistributedGraph(Neighbors),
 }
 
@@ -23,30 +23,30 @@ pub enum Shape {
 pub struct Grid {
     /// Number of ranks along each dimension; in rank order the last coordinate varies fastest.
     pub dims: Vec<Count>,
-    /// For each dimension, whether it is closed: its last rank is a neighbour of its first one.
+    /// For each dimension, whether it is periodic: its last rank is a neighbour of its first one.
     pub periods: Vec<bool>,
 }
 
-/// From whom a rank receives and to whom it sends.
+/// The ranks from which a rank receives and to which it sends.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Neighbors {
-    /// From whom the rank receives, in the order of its receive buffers.
+    /// The ranks from which it receives, in the order of its receive buffers.
     pub sources: Vec<Edge>,
-    /// To whom the rank sends, in the order of its send buffers.
+    /// The ranks to which it sends, in the order of its send buffers.
     pub destinations: Vec<Edge>,
 }
 
-/// A neighbour, or the place of one where there is none. The label tells several edges between two
-/// ranks apart; those with equal labels are matched in their order.
+/// A neighbour, or a missing one. The label distinguishes several edges between two ranks; edges with equal labels are
+/// matched in order.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Edge {
     /// The neighbour in the communicator; `None` beyond the border of an open dimension.
     pub rank: Option<Rank>,
-    /// Says which edge it is: both ends of an edge have the same label.
+    /// Identifies the edge: both ends of an edge have the same label.
     pub label: u32,
 }
 
-/// The neighbourhood that a shape says.
+/// The neighbourhood that a shape defines.
 pub fn neighbors(comm: &CommunicatorHandle) -> Option<Neighbors> {
     match &comm.shape {
         Shape::Plain => None,
@@ -72,7 +72,7 @@ impl Grid {
         }
     }
 
-    /// The rank at coordinates; outside of an open dimension there is none.
+    /// The rank at coordinates; `None` outside of a non-periodic dimension.
     #[cfg_attr(
         not(test),
         expect(
@@ -104,16 +104,16 @@ impl Grid {
         self.rank(&coords)
     }
 
-    /// From whom and to whom data goes that is moved `by` steps along a dimension (section 8.5.6): nobody
-    /// beyond an open border.
+    /// The source and the destination of data that is moved `by` steps along a dimension (section 8.5.6): none beyond a
+    /// non-periodic border.
     pub fn shift(&self, rank: Rank, dimension: usize, by: Count) -> (Option<Rank>, Option<Rank>) {
         let by = i64::from(by);
         (self.shifted(rank, dimension, by.saturating_neg()), self.shifted(rank, dimension, by))
     }
 }
 
-/// For each dimension the neighbours below and above (section 8.6), with labels that tell the two
-/// apart when they are one rank.
+/// For each dimension the neighbours below and above (section 8.6), with labels that distinguish the two if they are
+/// the same rank.
 #[cfg_attr(
     not(test),
     expect(

@@ -1,7 +1,7 @@
-//! What a small collective operation is, and whether two ranks mean the same one.
+//! Identifies a small collective operation, and detects whether two ranks mean the same one.
 //!
-//! Ranks of a PE compare whole [`Spec`]s; between PEs the few words of a [`Disagreement`] go along with the
-//! contributions, so that ranks that differ hear of each other instead of folding what does not fit.
+//! Ranks of a PE compare whole [`Spec`]s; between PEs the few words of a [`Disagreement`] are sent with the
+//! contributions, so that ranks that differ learn about each other instead of folding data that does not match.
 
 use serde::{Deserialize, Serialize};
 
@@ -11,14 +11,14 @@ use crate::layout::{Scalar, Signature};
 use crate::net::Packet;
 use crate::pe::{Completion, RequestEnd};
 
-/// What an operation makes of the contributions.
+/// What an operation does with the contributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum What {
     /// Fold them.
     Reduce(Operator),
     /// Lay them side by side in rank order.
     Concatenate,
-    /// Only the root contributes; everybody gets it.
+    /// Only the root contributes; every rank gets its data.
     Broadcast,
     /// Each contribution has a part for every rank; a rank gets its parts, in rank order.
     Exchange,
@@ -61,19 +61,19 @@ impl What {
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Spec {
     pub what: What,
-    /// Who gets the result (of a broadcast: who contributes); `None`: everybody.
+    /// The rank that gets the result (or, in a broadcast, that contributes); `None`: every rank.
     pub root: Option<u32>,
     pub context: u32,
-    /// The rank in the communicator, the communicator's size and its first rank in the job, which
-    /// the others follow; or [`REGISTERED`](super::groups::REGISTERED).
+    /// The rank in the communicator, the communicator's size and its first rank in the job, which the others follow; or
+    /// [`REGISTERED`](super::groups::REGISTERED).
     pub rank: u32,
     pub size: u32,
     pub first: u32,
     /// Bytes of a contribution.
     pub unit: usize,
-    /// Bytes of the whole contribution of which this is a window; all of it, if there is but one.
+    /// Bytes of the whole contribution of which this is a window; all of it, if there is only one window.
     pub whole: usize,
-    /// What its elements are.
+    /// Its element type.
     pub signature: Signature,
 }
 

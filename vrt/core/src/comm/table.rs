@@ -1,9 +1,9 @@
-//! The communicators of a rank, by number: what hands one on as a number finds it here again, and so does
-//! a rank that begins again from its state.
+//! The communicators of a rank, by number: for code that hands one on as a number, and for a rank that restarts from
+//! its state.
 //!
-//! The number is the communicator's context, which no other one of the job ever has. The table lies in the
-//! rank's heap and does not keep a communicator alive: each of its handles does, and the last one that is
-//! dropped takes it out. Those that are there from the beginning have no entry.
+//! The number is the communicator's context, which no other one of the job ever has. The table lies in the rank's heap
+//! and does not keep a communicator alive: each of its handles does, and dropping the last one removes the entry.
+//! Predefined communicators have no entry.
 //!
 //! ```text
 //! the rank encodes its state: handles in it become numbers           records(): what the table has
@@ -13,8 +13,8 @@
 //! Reopened is dropped: what no handle of the state stands for is freed, as by its last handle
 //! ```
 //!
-//! Meanwhile the PEs know the communicator as before: operations go on with the numbers that they had, so
-//! one rank may begin again while the others go on.
+//! Meanwhile PEs know the communicator as before: the numbering of operations continues, so that one rank may restart
+//! while the others continue.
 
 #![cfg_attr(
     not(test),
@@ -39,7 +39,7 @@ const TABLE: u32 = FIRST_FREE_CONTEXT;
 #[derive(Debug, Default)]
 struct CommunicatorTable {
     known: RefCell<FxHashMap<u32, Weak<Info>>>,
-    /// The rank's state is being encoded or decoded: numbers mean communicators.
+    /// The rank's state is being encoded or decoded: numbers represent communicators.
     open: Cell<bool>,
 }
 
@@ -64,15 +64,14 @@ pub(super) fn remove(context: u32) {
     }
 }
 
-/// The communicator of the running rank that has a number; not one of those that are there from the
-/// beginning.
+/// The running rank's communicator with a number; predefined ones are not found.
 pub fn find(number: u32) -> Option<CommunicatorHandle> {
     let table = locals::kept::<CommunicatorTable>(TABLE)?;
     let info = table.known.borrow().get(&number)?.upgrade()?;
     Some(CommunicatorHandle::from_shared(info))
 }
 
-/// Encodes or decodes the running rank's state: meanwhile numbers mean its communicators.
+/// Encodes or decodes the running rank's state: meanwhile numbers represent its communicators.
 pub fn open<R>(f: impl FnOnce() -> R) -> R {
     struct Close(Rc<CommunicatorTable>, bool);
     impl Drop for Close {
@@ -85,23 +84,23 @@ pub fn open<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Whether the caller encodes or decodes its rank's state.
+/// Whether the calling rank's state is being encoded or decoded.
 pub fn is_open() -> bool {
     locals::kept::<CommunicatorTable>(TABLE).is_some_and(|table| table.open.get())
 }
 
-/// A communicator as it is written.
+/// A communicator in encoded form.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct Record {
     context: u32,
     rank: Rank,
     members: MemberList,
-    /// Of an intercommunicator: the remote group, and the communicator of the local one.
+    /// For an intercommunicator: the remote group, and the communicator of the local one.
     remote: Option<(MemberList, u32)>,
     shape: Shape,
     registered: bool,
     name: String,
-    /// It was used by sparse exchanges; whether PEs know that half of it.
+    /// Whether it was used by sparse exchanges, and then whether PEs know that half of it.
     exchange: Option<bool>,
 }
 
@@ -127,7 +126,7 @@ impl MemberList {
     }
 }
 
-/// All communicators of the running rank, to be written with its state.
+/// All communicators of the running rank, to be encoded with its state.
 pub fn records() -> Vec<Record> {
     let Some(table) = locals::kept::<CommunicatorTable>(TABLE) else { return Vec::new() };
     let known = table.known.borrow();
@@ -149,13 +148,12 @@ pub fn records() -> Vec<Record> {
     records
 }
 
-/// The communicators of a rank that begins again. Those that have no other handle when this is dropped
-/// are freed.
+/// The communicators of a rank that restarts. Those without another handle when this is dropped are freed.
 #[derive(Debug)]
 #[must_use = "the communicators are freed when this is dropped"]
 pub struct Reopened(#[expect(dead_code, reason = "keeps them")] Vec<CommunicatorHandle>);
 
-/// Fills the table of a rank that begins again with what was written.
+/// Fills the table of a rank that restarts from the records.
 pub fn reopen(mut records: Vec<Record>) -> Reopened {
     let mut handles = Vec::with_capacity(records.len());
     // An intercommunicator comes after the communicator of its local group.
@@ -178,7 +176,7 @@ pub fn reopen(mut records: Vec<Record>) -> Reopened {
     Reopened(handles)
 }
 
-/// The half of a communicator that sparse exchanges use: the same ranks in the contexts behind its own.
+/// The half of a communicator that sparse exchanges use: the same ranks in the contexts after its own.
 pub fn exchange_half(info: &Info) -> Info {
     Info::new(info.context + CONTEXTS / 2, info.rank, info.members.clone())
 }

@@ -1,7 +1,7 @@
-//! The small operations that are under way on a PE, and what has come for those that no rank of it has begun.
+//! The small operations in progress on a PE, and data for those that no rank of it has begun.
 //!
-//! Ranks come to the same operation one after the other, so the one that somebody came to last is current,
-//! and no search is needed for it.
+//! Ranks usually enter the same operation one after another, so the operation that was entered last is current, and
+//! needs no search.
 
 #![cfg_attr(not(test), expect(clippy::arithmetic_side_effects, reason = "it was just pushed"))]
 
@@ -22,14 +22,14 @@ const MOST_EARLY: usize = 128;
 /// The operations under way on a PE.
 #[derive(Debug)]
 pub(super) struct UnderWay {
-    /// Those under way, and empty ones, to be used next.
+    /// Operations in progress, and empty ones, to be used next.
     operations: Vec<CombineState>,
-    /// Which of them is current. Without a key it is an empty one.
+    /// The index of the current one. Without a key it is an empty one.
     current: usize,
     key: Option<Key>,
-    /// Where those are that are under way and have not been current all the time.
+    /// The indices of operations in progress that have not been current all the time.
     listed: FxHashMap<Key, usize>,
-    /// Which operations are empty, beside the current one.
+    /// The indices of empty operations, except the current one.
     spare: Vec<usize>,
     /// Short packets for operations that no rank of this PE has begun: a few, in the order in
     /// which they came.

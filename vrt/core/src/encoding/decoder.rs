@@ -1,14 +1,13 @@
-//! Reads what bincode has written with integers at their full length in little-endian order: a format
-//! that its specification fixes. Beside bincode's own decoder this one is safe with foreign bytes whatever
-//! their type, and faster: it is a pointer and a number, and an error is one word, so that the compiler keeps
-//! all of it in registers and inlines what reads the fields of a structure.
+//! Reads what bincode has written with fixed-width integers in little-endian order: a format that its specification
+//! fixes. Compared with bincode's own decoder, this one is safe with untrusted bytes whatever their type, and faster:
+//! its state is a pointer and a number, and an error is one word, so that the compiler keeps all of it in registers and
+//! inlines the reads of a structure's fields.
 //!
-//! A length that is nonsense is an error before its first element is read. Elements that have bytes
-//! cannot be more than there are bytes; those without any (`()`, empty structures) could be any number,
-//! and a length of 2^60 in eight bytes would have them counted that far. So every sequence and map takes
-//! what it claims out of a [budget](Decoder::new) for the whole value: as many elements as there are
-//! bytes, and [`EMPTY`] more. Tuples and structures have as many elements as their types say; they
-//! take nothing.
+//! An impossible length is an error before its first element is read. Elements that have bytes cannot outnumber the
+//! bytes; elements without bytes (`()`, empty structures) could be any number, and a length of 2^60 in eight bytes
+//! would have them counted that far. So every sequence and map takes its length out of a [budget](Decoder::new) for the
+//! whole value: as many elements as there are bytes, plus [`EMPTY`]. Tuples and structures have as many elements as
+//! their types define; they take nothing.
 
 use std::fmt;
 
@@ -54,9 +53,9 @@ impl Misfit {
 /// Reads a value from bytes.
 #[derive(Clone)]
 pub(super) struct Decoder<'de> {
-    /// An iterator: of a slice, both words would be written for each number that is read.
+    /// An iterator: with a slice, both words would be written for each number that is read.
     rest: std::slice::Iter<'de, u8>,
-    /// How many elements may still come.
+    /// How many more elements are allowed.
     budget: usize,
 }
 
@@ -203,7 +202,7 @@ macro_rules! numbers {
     };
 }
 
-/// What is not told by the bytes alone.
+/// Types that the bytes alone do not determine.
 macro_rules! untold {
     ($($deserialize:ident)*) => {
         $(fn $deserialize<V: Visitor<'de>>(self, _: V) -> Result<V::Value, Misfit> {

@@ -1,16 +1,16 @@
-//! Counters of ranks that others increase: the one-sided half of RSX.
+//! Counters of ranks that others increment: the one-sided half of RSX.
 //!
-//! A counter is known by the context and number of its exchange, comes to be when it is first
-//! increased, and goes when its rank reads it. It is kept by the PE that has the rank, which takes
-//! no part itself, and moves along. (Windows are no help here: they do not reach other nodes, and
-//! each rank keeps the addresses of all others.)
+//! A counter is identified by the context and number of its exchange, is created by the first
+//! increment, and removed when its rank reads it. It is kept by the rank's PE, without the rank's
+//! participation, and moves along with the rank. (Windows cannot be used: they do not reach other
+//! nodes, and each rank keeps the addresses of all others.)
 
 use crate::net::shared::ENDED;
 use crate::net::{Data, Kind, Packet};
 use crate::pe::{Core, Engine, Request, Started};
 
-/// Adds to a counter of a rank of the job, on behalf of the running one; done when the addition has
-/// happened.
+/// Adds to a counter of a rank of the job, on behalf of the running rank; done when the addition
+/// has happened.
 pub fn count_up(core: &mut Core, rank: u32, counter: (u32, u32), amount: u64) -> Started {
     let pe = core.shared.location(rank);
     if pe == ENDED || (pe == core.id && add_here(core, rank, counter, amount)) {

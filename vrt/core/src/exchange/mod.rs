@@ -1,12 +1,12 @@
-//! The protocols of sparse exchanges: everybody sends to a few, and nobody knows from whom it will
-//! receive.
+//! The protocols of sparse exchanges: every rank sends to a few others, and no rank knows from
+//! which ones it will receive.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `protocol` | the protocols by name |
-//! | `run` | the protocols, once, over the trait in `party` |
-//! | `counter` | counters that are increased from afar, for RSX |
-//! | `model` | LogGP: what each costs |
+//! | `run` | the protocols, implemented once over the trait in `party` |
+//! | `counter` | remotely incremented counters, for RSX |
+//! | `model` | LogGP: the cost of each protocol |
 
 pub mod counter;
 mod model;
@@ -20,12 +20,12 @@ pub use protocol::{Protocol, UnknownProtocol, list};
 use crate::net::Kind;
 use crate::pe::{Extension, Handlers};
 
-/// How the sparse exchanges of a job go.
+/// How the sparse exchanges of a job are done.
 #[derive(Clone, Copy, Debug)]
 pub struct Exchanges {
     /// The protocol of exchanges for which the program names none.
     pub protocol: Protocol,
-    /// The network that protocols are chosen for.
+    /// The network for which protocols are chosen.
     pub model: LogGp,
 }
 

@@ -1,7 +1,7 @@
 //! The LogGP model of the protocols (Hoefler, Siebert, Lumsdaine, PPoPP 2010, sections 2 and 3).
 //!
-//! All times are microseconds. The model is what [`Protocol::Auto`] decides by; `sparse-mini`'s
-//! simulation plays the protocols message by message from the same parameters.
+//! All times are in microseconds. [`Protocol::Auto`] decides by this model; `sparse-mini`'s
+//! simulation executes the protocols message by message with the same parameters.
 
 use serde::{Deserialize, Serialize};
 
@@ -17,13 +17,13 @@ pub struct LogGp {
     pub overhead: f64,
     /// g: least time between two messages of a process.
     pub gap: f64,
-    /// G: time for each further byte of a message.
+    /// G: time per additional byte of a message.
     pub gap_per_byte: f64,
     /// L_s: latency of a synchronous send of one byte (the paper's table 2).
     pub synchronous_latency: f64,
 }
 
-/// Parameters that cannot be.
+/// Invalid parameters.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{name} is {value}: a number of microseconds from 0 to 1000000 is allowed")]
 pub struct OutOfRange {
@@ -44,10 +44,10 @@ fn rounds(ranks: usize) -> f64 {
 }
 
 impl LogGp {
-    /// The text of a file that `sparse-mini loggp` may have written.
+    /// The text of a file that may have been written by `sparse-mini loggp`.
     ///
     /// # Errors
-    /// It cannot be read, is no text, or is longer than any such file.
+    /// It cannot be read, is not text, or is longer than any such file.
     pub fn read_text(file: &std::path::Path) -> std::io::Result<String> {
         use std::io::Read;
 
@@ -61,7 +61,7 @@ impl LogGp {
         Ok(text)
     }
 
-    /// Between ranks of different PEs of a node, as `sparse-mini loggp` measured it on a virtual
+    /// Between ranks of different PEs of a node, as measured by `sparse-mini loggp` on a virtual
     /// machine with 2 cores.
     pub const RANKS: LogGp = LogGp {
         latency: 0.068,
@@ -90,26 +90,26 @@ impl LogGp {
         Ok(self)
     }
 
-    /// Time of a message of so many bytes: L + 2o + (bytes - 1) G (section 2.2).
+    /// Time of a message of this many bytes: L + 2o + (bytes - 1) G (section 2.2).
     pub fn message(&self, bytes: usize) -> f64 {
         self.latency + 2.0 * self.overhead + bytes.saturating_sub(1) as f64 * self.gap_per_byte
     }
 
-    /// Time of a census, a barrier for one, by dissemination: the upper bound of corollary 1.
+    /// Time of a census, for instance a barrier, by dissemination: the upper bound of corollary 1.
     pub fn census(&self, ranks: usize) -> f64 {
         rounds(ranks) * (self.latency + 2.0 * self.overhead)
     }
 
     /// Time of a personalized census or exchange with `entry` bytes for each rank: the bound of
-    /// lemmas 2 and 3, with bytes for its elements.
+    /// lemmas 2 and 3, with bytes as its elements.
     pub fn personalized(&self, ranks: usize, entry: usize) -> f64 {
         let g = self.gap_per_byte * entry as f64;
         let others = ranks.saturating_sub(1) as f64;
         g * others + (self.latency + 2.0 * self.overhead - g).max(0.0) * rounds(ranks)
     }
 
-    /// Time of the data phase, k messages of so many bytes to and from each rank (lemma 4's
-    /// trivial way).
+    /// Time of the data phase, k messages of this many bytes to and from each rank (the trivial
+    /// method of lemma 4).
     pub fn data(&self, k: usize, bytes: usize) -> f64 {
         if k == 0 {
             return 0.0;
@@ -125,8 +125,8 @@ impl LogGp {
         self.latency + k as f64 * self.overhead
     }
 
-    /// Time of an exchange in which every rank sends k messages of so many bytes
-    /// (theorems 1 to 4 and equation 2).
+    /// Time of an exchange in which every rank sends k messages of this many bytes (theorems 1 to 4
+    /// and equation 2).
     pub fn predict(&self, protocol: Protocol, ranks: usize, k: usize, bytes: usize) -> f64 {
         let data = self.data(k, bytes);
         match protocol {
@@ -141,8 +141,8 @@ impl LogGp {
         }
     }
 
-    /// The largest k with which NBX is not slower than PCX: (T_RS - T_BC - L) / o (section 4.2).
-    /// Infinite if NBX costs nothing more, negative if it never is.
+    /// The largest k for which NBX is not slower than PCX: (T_RS - T_BC - L) / o (section 4.2).
+    /// Infinite if NBX costs nothing more, negative if it is always slower.
     pub fn threshold(&self, ranks: usize) -> f64 {
         let gain = self.personalized(ranks, PCX_ENTRY) - self.census(ranks) - self.latency;
         if self.overhead > 0.0 {

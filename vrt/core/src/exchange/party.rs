@@ -1,4 +1,4 @@
-//! What a protocol needs of those who take part in an exchange.
+//! What a protocol needs from the participants in an exchange.
 
 use std::future::Future;
 use std::mem::MaybeUninit;
@@ -7,11 +7,11 @@ use std::task::{Context, Poll};
 
 use crate::exchange::LogGp;
 
-/// A message that was taken out of matching and has to be received.
+/// A message that was taken out of matching and must be received.
 #[derive(Debug)]
 #[must_use = "a message that was found has to be taken"]
 pub struct Found {
-    /// Number of the one who sent it.
+    /// The sender's number.
     pub source: usize,
     /// Its length.
     pub bytes: usize,
@@ -22,42 +22,42 @@ pub struct Found {
 /// How a message is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sent {
-    /// Done when its bytes are not needed any more.
+    /// Done when its bytes are no longer needed.
     Standard,
     /// Done when its receive has begun.
     Synchronous,
 }
 
-/// One who takes part in an exchange: a rank of a communicator, say.
+/// A participant in an exchange, such as a rank of a communicator.
 ///
-/// A party is made for one exchange and keeps its messages apart from those of every other
-/// exchange. `step` keeps messages of one exchange apart that must not be mixed. Collective
-/// operations are called by all in the same order.
+/// A party is made for one exchange and keeps its messages separate from those of every other
+/// exchange. `step` separates messages of one exchange that must not be mixed. Collective
+/// operations are called by all participants in the same order.
 pub trait Party {
-    /// A message under way: it was started when it was made, whether or not this is polled.
+    /// A send in flight: it started when the future was made, whether or not the future is polled.
     type Sending<'a>: Future<Output = ()> + Unpin;
-    /// A receive under way, likewise.
+    /// A receive in flight, likewise.
     type Receiving<'a>: Future<Output = ()> + Unpin;
 
-    /// Its number.
+    /// The number of this participant.
     fn me(&self) -> usize;
 
-    /// How many take part.
+    /// Number of participants.
     fn size(&self) -> usize;
 
-    /// Parameters of the network between them.
+    /// Parameters of the network between the participants.
     fn parameters(&self) -> LogGp;
 
-    /// The node where another one is now, as far as is known here. Others may know otherwise.
+    /// The current node of another participant, as far as is known here. Participants may disagree.
     fn node_of(&self, other: usize) -> usize;
 
-    /// Number of nodes, the same for all.
+    /// Number of nodes, the same for all participants.
     fn nodes(&self) -> usize;
 
-    /// Starts to send a message.
+    /// Starts sending a message.
     fn send<'a>(&self, step: u32, to: usize, data: &'a [u8], how: Sent) -> Self::Sending<'a>;
 
-    /// Starts to receive a message that is exactly as long as its room.
+    /// Starts receiving a message that is exactly as long as `room`.
     fn receive<'a>(
         &self,
         step: u32,
@@ -65,35 +65,35 @@ pub trait Party {
         room: &'a mut [MaybeUninit<u8>],
     ) -> Self::Receiving<'a>;
 
-    /// Waits for a message, from anyone if `from` is `None`. A future that was dropped has found
-    /// nothing.
+    /// Waits for a message, from any participant if `from` is `None`. A dropped future has not
+    /// claimed a message.
     fn find(&self, step: u32, from: Option<usize>) -> impl Future<Output = Found>;
 
-    /// Receives what was found into a room that is as long.
+    /// Receives a found message into `room`, which has the message's length.
     fn take(&self, found: Found, room: &mut [MaybeUninit<u8>]) -> impl Future<Output = ()>;
 
-    /// Gives one number to each, and gets one from each.
+    /// Sends one number to each participant and receives one from each.
     fn all_to_all(&self, numbers: &[u64]) -> impl Future<Output = Vec<u64>>;
 
-    /// Gives one number to each, and gets the sum of those that all gave it.
+    /// Sends one number to each participant and returns the sum of the numbers received.
     fn reduce_scatter(&self, numbers: &[u32]) -> impl Future<Output = u32>;
 
-    /// The largest of the numbers of all.
+    /// The largest of all participants' numbers.
     fn maximum(&self, number: u64) -> impl Future<Output = u64>;
 
-    /// Waits until all have come here.
+    /// Waits until all participants have reached the barrier.
     fn barrier(&self) -> impl Future<Output = ()>;
 
-    /// Increases the counters of others for this exchange; done when all have been increased.
+    /// Increases other participants' counters for this exchange; completes when all are increased.
     fn count_up(&self, others: impl Iterator<Item = (usize, u64)>) -> impl Future<Output = ()>;
 
-    /// What others have added to this one's counter.
+    /// The sum that other participants have added to this one's counter.
     fn counted(&self) -> u64;
 }
 
-/// Where what is received goes.
+/// The destination of received messages.
 pub trait Inbox {
-    /// Room for messages, given by their sources and lengths. Each room has to be filled.
+    /// Room for messages with these sources and lengths. Each room must be filled.
     fn rooms(&mut self, messages: &[(usize, usize)]) -> Vec<&mut [MaybeUninit<u8>]>;
 
     /// Room for one message.

@@ -1,4 +1,4 @@
-//! The protocols by name: one table from which options are parsed, and which `list` prints.
+//! The protocols by name: one table, from which options are parsed and which `list` prints.
 
 use std::fmt;
 use std::fmt::Write as _;
@@ -7,18 +7,18 @@ use std::str::FromStr;
 /// How a sparse exchange finds out who receives from whom.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Protocol {
-    /// The one that measured LogGP parameters, the number of ranks and k promise to be fastest.
+    /// The fastest one as predicted from the measured LogGP parameters, the number of ranks and k.
     #[default]
     Auto,
-    /// Personalized exchange: everybody tells everybody how much it will send (all-to-all).
+    /// Personalized exchange: every rank tells every other how much it will send (all-to-all).
     Pex,
-    /// Personalized census: everybody learns how many messages it will get (reduce-scatter).
+    /// Personalized census: every rank learns how many messages it will get (reduce-scatter).
     Pcx,
-    /// Remote summation: senders count their messages up at the receivers, one-sided.
+    /// Remote summation: senders increment one-sided message counters at the receivers.
     Rsx,
-    /// Nonblocking consensus: synchronous sends, and a barrier that says when all have arrived.
+    /// Nonblocking consensus: synchronous sends, and a barrier that shows when all have arrived.
     Nbx,
-    /// NBX, with one message for each node, from where it is passed on.
+    /// NBX with one message per node, from where it is passed on.
     NbxByNode,
 }
 

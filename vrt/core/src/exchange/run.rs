@@ -1,18 +1,19 @@
-//! The protocols, each once, for anyone who can be a [`Party`].
+//! The protocols, each implemented once for any [`Party`].
 //!
-//! | protocol | who learns what | safe because |
+//! | protocol | who learns what | correct because |
 //! |---|---|---|
-//! | PEX | every receiver the sizes of all its messages, by an all-to-all | it receives those, no others |
-//! | PCX | every receiver the number of its messages, by a reduce-scatter | it receives as many |
-//! | RSX | the same, from a counter that senders increase before a barrier | it receives as many |
-//! | NBX | nobody anything: a synchronous send is over when its receive has begun, and a rank enters the barrier when its sends are over | when the barrier is over, all that was sent is being received |
+//! | PEX | every receiver the sizes of all its messages, by an all-to-all | it receives exactly those |
+//! | PCX | every receiver the number of its messages, by a reduce-scatter | it receives that many |
+//! | RSX | the same, from a counter that senders increment before a barrier | it receives that many |
+//! | NBX | no rank learns anything: a synchronous send ends when its receive has begun, and a rank enters the barrier when its sends have ended | when the barrier has completed, everything sent is being received |
 //!
 //! Source: Hoefler, Siebert, Lumsdaine, *Scalable Communication Protocols for Dynamic Sparse Data
-//! Exchange*, PPoPP 2010, section 3. NBX by node: Geyko, Collom, Schafer, Bridges, Bienz,
-//! *A More Scalable Sparse Dynamic Data Exchange*, arXiv 2308.13869, with partners' places looked
+//! Exchange*, PPoPP 2010, section 3. NBX by node: Geyko, Collom, Schafer, Bridges, Bienz, *A More
+//! Scalable Sparse Dynamic Data Exchange*, arXiv 2308.13869, with the placement of partners looked
 //! up when messages are sent, because ranks move.
 //!
-//! Messages from one to another arrive in the order given; those to oneself are copied.
+//! Messages from one rank to another arrive in the given order; a rank's messages to itself are
+//! copied.
 
 use std::pin::pin;
 
@@ -24,7 +25,8 @@ const DATA: u32 = 0;
 const BUNDLES: u32 = 1;
 const PASSED_ON: u32 = 2;
 
-/// Sends messages and receives those that others send, by a protocol that is the same for all.
+/// Sends messages and receives those that others send, by a protocol that must be the same on all
+/// ranks.
 ///
 /// Targets are in range.
 pub async fn run<P: Party>(
@@ -57,7 +59,7 @@ pub async fn run<P: Party>(
     }
 }
 
-/// The fastest protocol for what all are about to send. They agree on k only if it matters.
+/// The fastest protocol for the pending messages of all ranks. They agree on k only if it matters.
 async fn choose<P: Party>(party: &P, messages: usize) -> Protocol {
     let (model, size) = (party.parameters(), party.size());
     match model.choose_for_any_k(size) {
@@ -129,7 +131,7 @@ async fn rsx<P: Party>(party: &P, messages: &[(usize, &[u8])], inbox: &mut impl 
     send_and_receive(party, messages, party.counted(), inbox).await;
 }
 
-/// The second phase of those who know how many messages come.
+/// The second phase, for ranks that know how many messages will arrive.
 async fn send_and_receive<P: Party>(
     party: &P,
     messages: &[(usize, &[u8])],
@@ -158,11 +160,11 @@ async fn nbx<P: Party>(party: &P, step: u32, messages: &[(usize, &[u8])], inbox:
     }
 }
 
-/// NBX among nodes, then on each of them.
+/// NBX among nodes, then inside each of them.
 ///
-/// What goes to ranks of another node goes to one of those ranks, in one bundle, and from there
-/// to the others. Where ranks are is looked up by each sender for itself. It may have changed when
-/// the bundle comes: then a part travels farther than it had to.
+/// Messages to ranks of another node are sent to one of those ranks, in one bundle, and from there
+/// to the others. Each sender looks up the placement of ranks for itself. It may have changed when
+/// the bundle arrives: then a part is forwarded farther than necessary.
 async fn nbx_by_node<P: Party>(party: &P, messages: &[(usize, &[u8])], inbox: &mut impl Inbox) {
     let me = party.me();
     let here = party.node_of(me);

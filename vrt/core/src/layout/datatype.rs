@@ -1,7 +1,7 @@
-//! Datatypes as they were made, beside what that means for memory (MPI-4.1 sections 5.1.2 and 5.1.13).
+//! Datatypes as they were constructed, with their memory layout (MPI-4.1 sections 5.1.2 and 5.1.13).
 //!
-//! A [`Datatype`] keeps its [`Construction`], which MPI calls its envelope and contents: so it can be asked
-//! how it was made, can be written and made again elsewhere, and a face can give a number for it.
+//! A [`Datatype`] keeps its [`Construction`], which MPI calls its envelope and contents: so a program can query how it
+//! was made, it can be encoded and reconstructed elsewhere, and a binding can represent it by a number.
 
 use std::sync::Arc;
 
@@ -19,156 +19,156 @@ struct Made {
     layout: Layout,
 }
 
-/// How a datatype was made of others. Lengths and displacements are in elements of the old type where they
-/// are `i64`, in bytes where they are `isize`.
+/// How a datatype was constructed from others. Lengths and displacements are in elements of the old type if they are
+/// `i64`, in bytes if they are `isize`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub enum Construction {
     /// A built-in one.
     Named(Scalar),
     /// A copy.
     Dup(Datatype),
-    /// Elements one behind the other.
+    /// Consecutive elements.
     Contiguous {
-        /// How many.
+        /// Their number.
         count: i64,
-        /// Of which type.
+        /// Their type.
         of: Datatype,
     },
-    /// Blocks at equal distances of so many elements.
+    /// Blocks at equal distances, given in elements.
     Vector {
-        /// How many blocks.
+        /// Number of blocks.
         count: i64,
-        /// Elements of each.
+        /// Elements per block.
         block_length: i64,
-        /// From the beginning of one block to that of the next.
+        /// The distance between the beginnings of two consecutive blocks.
         stride: i64,
-        /// Of which type.
+        /// The element type.
         of: Datatype,
     },
-    /// Blocks at equal distances of so many bytes.
+    /// Blocks at equal distances, given in bytes.
     Hvector {
-        /// How many blocks.
+        /// Number of blocks.
         count: i64,
-        /// Elements of each.
+        /// Elements per block.
         block_length: i64,
-        /// From the beginning of one block to that of the next.
+        /// The distance between the beginnings of two consecutive blocks.
         stride: isize,
-        /// Of which type.
+        /// The element type.
         of: Datatype,
     },
     /// Blocks of different lengths.
     Indexed {
-        /// Elements of each block, and where it begins.
+        /// The number of elements and the displacement of each block.
         blocks: Vec<(i64, i64)>,
-        /// Of which type.
+        /// The element type.
         of: Datatype,
     },
-    /// The same, by bytes.
+    /// The same, with displacements in bytes.
     Hindexed {
-        /// Elements of each block, and where it begins.
+        /// The number of elements and the displacement of each block.
         blocks: Vec<(i64, isize)>,
-        /// Of which type.
+        /// The element type.
         of: Datatype,
     },
     /// Blocks of equal lengths.
     IndexedBlock {
-        /// Elements of each block.
+        /// Elements per block.
         block_length: i64,
-        /// Where each begins.
+        /// The displacement of each block.
         displacements: Vec<i64>,
-        /// Of which type.
+        /// The element type.
         of: Datatype,
     },
-    /// The same, by bytes.
+    /// The same, with displacements in bytes.
     HindexedBlock {
-        /// Elements of each block.
+        /// Elements per block.
         block_length: i64,
-        /// Where each begins.
+        /// The displacement of each block.
         displacements: Vec<isize>,
-        /// Of which type.
+        /// The element type.
         of: Datatype,
     },
-    /// Blocks of different types, padded at the end as C pads structures unless the bounds of all of them
-    /// were set ([`Resized`](Construction::Resized)).
+    /// Blocks of different types, padded at the end as C pads structures unless the bounds of all of them were set
+    /// ([`Resized`](Construction::Resized)).
     Struct {
-        /// Elements of each block, where it begins, and of which type.
+        /// The number of elements, the displacement and the type of each block.
         blocks: Vec<(i64, isize, Datatype)>,
     },
     /// A part of an array of several dimensions; it has the extent of the whole array.
     Subarray {
-        /// Elements of the array, of the part, and where that begins, by dimension.
+        /// For each dimension, the size of the array, the size of the part, and its start.
         dimensions: Vec<Dimension>,
-        /// Which index runs fastest.
+        /// Which index varies fastest.
         order: ArrayOrder,
-        /// Of which type.
+        /// The element type.
         of: Datatype,
     },
     /// The same data with another lower bound and extent.
     Resized {
-        /// Where an element begins.
+        /// The lower bound of an element.
         lower_bound: isize,
-        /// From the beginning of one element to that of the next.
+        /// The distance between the beginnings of two consecutive elements.
         extent: isize,
-        /// Of which type.
+        /// The original type.
         of: Datatype,
     },
 }
 
-/// One dimension of an array, and of a part of it.
+/// One dimension of an array and of a part of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Dimension {
-    /// Elements of the array.
+    /// The size of the array.
     pub size: i64,
-    /// Elements of the part.
+    /// The size of the part.
     pub part: i64,
-    /// Where the part begins.
+    /// The start of the part.
     pub start: i64,
 }
 
-/// How the elements of an array lie in memory (MPI-4.1 section 5.1.3).
+/// The order of an array's elements in memory (MPI-4.1 section 5.1.3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ArrayOrder {
-    /// The last index runs fastest.
+    /// The last index varies fastest.
     C,
-    /// The first index runs fastest.
+    /// The first index varies fastest.
     Fortran,
 }
 
-/// Numbers of which no datatype can be made.
+/// Invalid arguments of a datatype constructor.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DatatypeError {
     /// A count or length is negative.
     #[error("{what} of a datatype is {value}: negative")]
     Negative {
-        /// What it is.
+        /// Its meaning.
         what: &'static str,
         /// Its value.
         value: i64,
     },
-    /// More bytes than can be counted, or further away.
+    /// The datatype or a distance exceeds the limit.
     #[error("a datatype of more than 2^60 bytes, or that reaches further")]
     TooLarge,
-    /// A part of an array does not lie in it.
+    /// A part of an array is not inside the array.
     #[error(
         "dimension {dimension} of a subarray: {part} elements from {start} on do not lie in {size}"
     )]
     Outside {
-        /// Which dimension.
+        /// The dimension.
         dimension: usize,
-        /// Elements of the part.
+        /// The size of the part.
         part: i64,
-        /// Where it begins.
+        /// Its start.
         start: i64,
-        /// Elements of the array.
+        /// The size of the array.
         size: i64,
     },
 }
 
 impl Datatype {
-    /// The datatype that is made so.
+    /// Constructs a datatype.
     ///
     /// # Errors
-    /// A number is not possible.
+    /// A number is invalid.
     pub fn new(construction: Construction) -> Result<Datatype, DatatypeError> {
         let layout = construction.layout()?;
         if !layout.is_bounded() {
@@ -177,37 +177,37 @@ impl Datatype {
         Ok(Datatype(Arc::new(Made { construction, layout })))
     }
 
-    /// How it was made.
+    /// How it was constructed.
     pub fn construction(&self) -> &Construction {
         &self.0.construction
     }
 
-    /// What it means for memory.
+    /// Its memory layout.
     pub fn layout(&self) -> &Layout {
         &self.0.layout
     }
 
-    /// The same datatype in memory of the caller alone.
+    /// The same datatype in separate memory that only the caller uses.
     pub fn copied(&self) -> Datatype {
         let construction = self.0.construction.copied();
         let layout = construction.layout().unwrap_or_else(|_| Layout::empty());
         Datatype(Arc::new(Made { construction, layout }))
     }
 
-    /// Whether both are one datatype, not whether they are made alike.
+    /// Whether both are the same datatype, not whether they are equal.
     pub fn is(&self, other: &Datatype) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
 
-    /// An address that stands for the datatype as long as it lives.
+    /// An address that identifies the datatype as long as it lives.
     pub fn as_number(&self) -> usize {
         Arc::as_ptr(&self.0) as usize
     }
 
-    /// What [`as_number`](Self::as_number) stands for, once more.
+    /// Another handle of the datatype identified by [`as_number`](Self::as_number).
     ///
     /// # Safety
-    /// The number is that of a datatype which lives.
+    /// The number is that of a live datatype.
     pub unsafe fn from_number(number: usize) -> Datatype {
         let made = number as *const Made;
         // SAFETY: the number is the address in an `Arc` that lives, as the caller promises.

@@ -1,4 +1,4 @@
-//! Built-in values: what reductions and one-sided operations know of elements.
+//! Built-in values: the element types of reductions and one-sided operations.
 
 use std::ops::Range;
 
@@ -48,7 +48,7 @@ pub enum Scalar {
     C80,
     /// Such a number with its location.
     F80At,
-    /// Fortran's pairs: a value and a location that is a `f32`, too.
+    /// Fortran's pairs: a value and a location that is also a `f32`.
     F32Pair,
     /// The same of `f64`.
     F64Pair,
@@ -111,7 +111,7 @@ impl Scalar {
         }
     }
 
-    /// Of a value with its location: both.
+    /// For a value with its location: the types of both.
     pub const fn pair(self) -> Option<(Scalar, Scalar)> {
         match self {
             Scalar::F32At => Some((Scalar::F32, Scalar::I32)),
@@ -126,7 +126,7 @@ impl Scalar {
         }
     }
 
-    /// Bytes of one, packed.
+    /// Size in bytes, packed.
     #[inline(always)]
     pub const fn size(self) -> usize {
         match self {
@@ -143,7 +143,7 @@ impl Scalar {
         }
     }
 
-    /// Bytes from one to the next in memory.
+    /// Distance in memory between two consecutive ones, in bytes.
     #[inline(always)]
     pub const fn extent(self) -> usize {
         match self {
@@ -154,7 +154,7 @@ impl Scalar {
         }
     }
 
-    /// Bytes from the first one of its data to the last one in memory.
+    /// Distance in memory between its first and last byte of data.
     #[inline(always)]
     pub const fn span(self) -> usize {
         match self.gap() {
@@ -171,13 +171,13 @@ impl Scalar {
         }
     }
 
-    /// Whether they lie in memory as they are packed.
+    /// Whether the layout in memory is the packed one.
     #[inline(always)]
     pub const fn is_dense(self) -> bool {
         self.size() == self.extent()
     }
 
-    /// Whether it is one of `u8` to `u64` or `i8` to `i64`; `bool` is none.
+    /// Whether it is one of `u8` to `u64` or `i8` to `i64`; `bool` is not.
     pub const fn is_integer(self) -> bool {
         matches!(
             self,
@@ -192,7 +192,7 @@ impl Scalar {
         )
     }
 
-    /// The integer that some bytes are.
+    /// The integer that these bytes represent.
     pub fn integer(self, bytes: &[u8]) -> i128 {
         let signed = matches!(self, Scalar::I8 | Scalar::I16 | Scalar::I32 | Scalar::I64);
         let negative = signed && bytes.last().is_some_and(|byte| byte & 0x80 != 0);
@@ -201,7 +201,7 @@ impl Scalar {
         i128::from_le_bytes(wide)
     }
 
-    /// The bytes of an integer, if it is one of these: as many of them as one has.
+    /// The bytes of an integer, if it is one of these types: as many of them as its size.
     pub fn integer_bytes(self, value: i128) -> Option<[u8; 16]> {
         let bytes = value.to_le_bytes();
         (self.is_integer() && self.integer(&bytes[..self.size()]) == value).then_some(bytes)
@@ -218,8 +218,8 @@ impl Scalar {
     }
 }
 
-/// A value and where it was found: what the reductions `max_location` and `min_location` work on
-/// (MPI-4.1 section 6.9.4). Of equal values the one with the lowest location is kept.
+/// A value and its location, for the reductions `max_location` and `min_location` (MPI-4.1 section
+/// 6.9.4). Among equal values the one with the lowest location is kept.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
 #[repr(C)]
 pub struct Located<T> {

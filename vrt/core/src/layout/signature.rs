@@ -1,24 +1,22 @@
-//! What the elements of a message are, in 16 bits that travel with it (MPI-4.1 section 5.1.1: the
-//! type signature).
+//! The type signature of a message's elements, in 16 bits that are sent with the message (MPI-4.1 section 5.1.1).
 //!
-//! A signature says which built-in values follow each other in an element, not where they lie in
-//! memory: so sender and receiver may lay out the same values differently, an array may be received
-//! as its elements, and a structure as another one of the same fields. Of a sequence that repeats
-//! another one only the shortest counts, because how many elements a message has is said by its
-//! length.
+//! A signature describes the sequence of built-in values in an element, not their positions in memory: so sender and
+//! receiver may lay out the same values differently, an array may be received as its elements, and a structure as
+//! another one with the same fields. If a sequence is a repetition of a shorter one, only the shorter one counts,
+//! because the length of a message determines the number of elements.
 //!
 //! | signature | stands for |
 //! |---|---|
-//! | 0 | whatever the other side says: messages of the runtime itself |
+//! | 0 | whatever the other side has: messages of the runtime itself |
 //! | 1, 2, .. | a built-in value |
 //! | [`VALUE`](Signature::VALUE) | an encoded serde value |
 //! | from 2^15 on | a hash of a sequence of different built-in values |
 //!
-//! Two sequences have the same hash once in 32,768 times. A process that has both sees that, and gives
-//! the one that it meets second another number: so ranks that use both types, as those of one
-//! program do, tell them apart. Two that lie in different processes only are taken for each other,
-//! and bytes of the one become values of the other. A structure of more than [`MOST_RUNS`] changes from
-//! one built-in value to another is compared by the parts it was made of.
+//! Two sequences have the same hash with a probability of 1 in 32,768. A process that has both detects that, and gives
+//! the one that it encounters second another number: so ranks that use both types, such as those of one program, can
+//! distinguish them. Two sequences that exist only in different processes are taken for each other, and bytes of one
+//! become values of the other. A structure with more than [`MOST_RUNS`] changes from one built-in value to another is
+//! compared by the parts it was made of.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -29,7 +27,7 @@ use serde::{Deserialize, Serialize};
 use crate::layout::Scalar;
 use vrt_slot::hooks;
 
-/// What the elements of a message are.
+/// The signature of a message's elements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(transparent)]
 pub struct Signature(u16);
@@ -41,12 +39,12 @@ const HASHED: u16 = 1 << 15;
 const MOST_RUNS: usize = 1024;
 
 impl Signature {
-    /// Fits everything.
+    /// Matches everything.
     pub const ANY: Signature = Signature(0);
     /// An encoded serde value.
     pub const VALUE: Signature = Signature(HASHED - 1);
 
-    /// The signature of messages of one built-in value.
+    /// The signature of messages of one built-in type.
     #[inline(always)]
     pub const fn of_scalar(scalar: Scalar) -> Signature {
         match scalar {
@@ -58,23 +56,23 @@ impl Signature {
         }
     }
 
-    /// The 16 bits that stand for it in packets.
+    /// Its 16-bit representation in packets.
     pub fn number(self) -> u16 {
         self.0
     }
 
-    /// The signature for which [`number`](Self::number) gave this.
+    /// The signature with this [`number`](Self::number).
     pub fn from_number(number: u16) -> Signature {
         Signature(number)
     }
 
-    /// Whether it is an integer (as messages see it: a located one is several).
+    /// Whether it is an integer (in terms of messages: a located one is several values).
     pub fn is_integer(self) -> bool {
         let scalar = self.0.checked_sub(1).and_then(|at| Scalar::ALL.get(at as usize));
         scalar.is_some_and(|scalar| scalar.is_integer())
     }
 
-    /// Whether `bytes` of one may be received as the other.
+    /// Whether `bytes` bytes with one signature may be received with the other.
     #[inline(always)]
     pub fn fits(self, other: Signature, bytes: u64) -> bool {
         self == other || self.fits_otherwise(other, bytes)
@@ -274,7 +272,7 @@ fn signature_of(runs: &[ScalarRun]) -> Signature {
 /// How many numbers are tried for a sequence.
 const MOST_ATTEMPTS: u64 = 64;
 
-/// The number of a sequence: of its hash (FNV-1a) 15 bits, others at each attempt.
+/// The number of a sequence: 15 bits of its hash (FNV-1a), other bits with each attempt.
 #[cfg_attr(
     not(test),
     expect(clippy::cast_possible_truncation, reason = "a hash is cut on purpose")

@@ -1,7 +1,7 @@
-//! Matching: which message goes into which receive.
+//! Matching: decides which message goes into which receive.
 //!
-//! A rank's mailbox holds the receives it has posted and the messages that have come without a
-//! receive (*unexpected*). At any time no posted receive matches an unexpected message: whoever
+//! A rank's mailbox holds the receives it has posted and the messages that have arrived without a
+//! receive (*unexpected*). At any time no posted receive matches an unexpected message: whichever
 //! comes second finds the other.
 //!
 //! ```text
@@ -19,9 +19,9 @@
 //!                     posted, in order of posting
 //! ```
 //!
-//! MPI-4.1 section 3.5 (non-overtaking): between two ranks, messages are matched in the order
-//! sent. The sender numbers its messages per pair ([`Peers`]), so this holds whatever ranks moved
-//! meanwhile and by whatever way messages came.
+//! MPI-4.1 section 3.5 (non-overtaking): between two ranks, messages are matched in the order sent.
+//! The sender numbers its messages per pair ([`Peers`]), so this holds whatever ranks moved
+//! meanwhile and whichever way messages took.
 
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ pub const ANY: i32 = -1;
 /// is emptied from its front never does.)
 const LINEAR: usize = 32;
 
-/// What a receive (or probe) asks for. As the key of a concrete message it has no [`ANY`].
+/// What a receive (or probe) asks for. As the key of a concrete message it contains no [`ANY`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Pattern {
     /// The communicator's context.
@@ -53,7 +53,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// Whether a message with the concrete key `message` is meant.
+    /// Whether it matches a message with the concrete key `message`.
     #[inline(always)]
     pub fn matches(&self, message: &Pattern) -> bool {
         self.context == message.context

@@ -1,5 +1,5 @@
-//! What a rank knows of each rank it talks to: the numbers that keep messages in order, and how
-//! much was sent.
+//! A rank's data about each of its partners: the numbers that keep messages in order, and how much
+//! was sent.
 
 use std::collections::BTreeMap;
 
@@ -22,11 +22,11 @@ pub struct Peer {
 /// A message that came before its turn, with its sender and number.
 pub(crate) type Early<M> = ((u32, u32), M);
 
-/// All partners of a rank, by rank number in the job, and the messages of each that came too
+/// All partners of a rank, by rank number in the job, and the messages of each that arrived too
 /// early; `M` is what is kept of a message.
 #[derive(Debug)]
 pub struct Peers<M> {
-    /// Those with low rank numbers, by number: most jobs have no others.
+    /// Partners with low rank numbers, by number: most jobs have no others.
     low: Vec<Peer>,
     high: FxHashMap<u32, Peer>,
     early: BTreeMap<(u32, u32), M>,
@@ -96,7 +96,7 @@ impl<M> Peers<M> {
         self.early.is_empty() && self.is_next(peer, number)
     }
 
-    /// How many messages have come early.
+    /// The number of messages that have arrived early.
     pub fn early(&self) -> usize {
         self.early.len()
     }
@@ -135,7 +135,7 @@ impl<M> Peers<M> {
         all
     }
 
-    /// Every partner to whom something was sent.
+    /// Every partner to which something was sent.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &Peer)> {
         let low = self.low.iter().enumerate().map(|(rank, peer)| (rank as u32, peer));
         let high = self.high.iter().map(|(rank, peer)| (*rank, peer));

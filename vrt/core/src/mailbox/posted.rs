@@ -14,7 +14,7 @@ type ByPattern = FxHashMap<Pattern, VecDeque<(u64, u32)>>;
 pub(crate) struct Posted {
     /// While they are found quickly: all of them, in order.
     few: VecDeque<(Pattern, u32)>,
-    /// Once they are not: all of them, by pattern, with the time of posting.
+    /// Otherwise: all of them, by pattern, with the time of posting.
     many: Option<Box<ByPattern>>,
     clock: u64,
     len: usize,
@@ -92,7 +92,7 @@ impl Posted {
         Some(request)
     }
 
-    /// Takes back a receive; false when it has been matched already.
+    /// Withdraws a receive; returns false if it has been matched already.
     pub fn cancel(&mut self, pattern: &Pattern, request: u32) -> bool {
         let found = match &mut self.many {
             None => self.few.iter().position(|(_, r)| *r == request).map(|at| {

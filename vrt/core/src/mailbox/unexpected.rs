@@ -1,4 +1,4 @@
-//! Messages that have come before their receive.
+//! Messages that have arrived before their receive.
 
 use std::collections::VecDeque;
 
@@ -6,16 +6,16 @@ use rustc_hash::FxHashMap;
 
 use crate::mailbox::{LINEAR, Pattern};
 
-/// Unexpected messages in the order of arrival; `M` is what is kept of each.
+/// Unexpected messages in order of arrival; `M` is what is kept of each.
 #[derive(Debug)]
 pub struct Unexpected<M> {
     /// While they are found quickly: all of them, in order.
     few: VecDeque<(Pattern, M)>,
     many: Option<Box<Index<M>>>,
-    /// The number of messages above which somebody wants to know.
+    /// The number of messages above which the PE is notified.
     high: usize,
-    /// The length of the list below which somebody wants to know: it has more memory than it needs,
-    /// or the rank is held.
+    /// The length of the list below which the PE is notified: the list has more memory than it
+    /// needs, or the rank is held.
     low: usize,
 }
 
@@ -48,7 +48,7 @@ impl<M> Default for Unexpected<M> {
 }
 
 impl<M> Unexpected<M> {
-    /// Whether there is none.
+    /// Whether there are no messages.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         // An index is dropped with its last message.
@@ -141,7 +141,7 @@ impl<M> Unexpected<M> {
         }
     }
 
-    /// The earliest message, if a pattern asks for it and the search ends there.
+    /// The earliest message, if it matches a pattern and the search ends there.
     #[inline(always)]
     pub fn first(&self, pattern: &Pattern) -> Option<&M> {
         let (key, message) = self.few.front()?;
@@ -175,7 +175,7 @@ impl<M> Unexpected<M> {
         self.low = 0;
     }
 
-    /// The earliest message that a pattern asks for.
+    /// The earliest message that matches a pattern.
     #[inline(always)]
     pub fn find(&mut self, pattern: &Pattern) -> Option<(&Pattern, &M)> {
         // Mostly it is the earliest of all.
@@ -198,7 +198,7 @@ impl<M> Unexpected<M> {
         index.messages.get(&time).map(|(key, message)| (key, message))
     }
 
-    /// Takes the earliest message that a pattern asks for.
+    /// Takes the earliest message that matches a pattern.
     #[inline]
     pub fn take(&mut self, pattern: &Pattern) -> Option<(Pattern, M)> {
         if self.many.is_none() {

@@ -1,7 +1,7 @@
-//! Ranks at a point where they may be moved (Charm++'s AtSync), and ranks that go by their state.
+//! Ranks at a point where they may be moved (Charm++'s AtSync), and ranks that move by their state.
 //!
-//! A rank that moves by its state does so in a second step: it is told where to go, in the same call
-//! of `migrate` or before it, encodes its state, and leaves.
+//! A rank that moves by its state does so in a second step: it is told where to go, in the same call of `migrate` or
+//! before it, encodes its state, and leaves.
 
 use std::mem::MaybeUninit;
 use std::time::Duration;
@@ -10,9 +10,9 @@ use super::{Migration, MoveBy, MovingRank, Stays, dispatch, ship};
 use crate::pe::{AtSync, Awaiting, Core, Encoded, Engine, Request, Started, Status, Wait};
 use vrt_slot::{external, hooks};
 
-/// The encoded state of a rank, written straight into the block of its PE's pool from which it is decoded in
-/// this node, or sent to another one. The block goes with the rank; dropped in a rank that has stayed, it is
-/// given back. (An address, not a pointer: it may lie in a rank's future.)
+/// The encoded state of a rank, written directly into the block of its PE's pool from which it is decoded in this node,
+/// or sent to another one. The block goes with the rank; if it is dropped in a rank that has stayed, it is freed. (An
+/// address, not a pointer: it may lie in a rank's future.)
 #[derive(Debug)]
 pub struct KeptState {
     at: usize,
@@ -20,20 +20,20 @@ pub struct KeptState {
 }
 
 impl KeptState {
-    /// A block of so many bytes, if there is one; all of them are to be [written](Self::write).
+    /// A block of this many bytes, if available; all of them must be [written](Self::write).
     pub fn allocate(core: &mut Core, len: usize) -> Option<KeptState> {
         // SAFETY: the pool is this PE's.
         let block = unsafe { hooks::allocate_in(core.pool, ship::whole_lines(len)) };
         (!block.is_null()).then_some(KeptState { at: block as usize, len })
     }
 
-    /// The block, to be written.
+    /// The block, for writing.
     pub fn write(&mut self) -> &mut [MaybeUninit<u8>] {
         // SAFETY: the block is as long, and nobody else's.
         unsafe { std::slice::from_raw_parts_mut(self.at as *mut MaybeUninit<u8>, self.len) }
     }
 
-    /// What was written.
+    /// The written bytes.
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the block is as long, and nobody else's; as memory of the arena, which is a file, it has
         // some contents from the beginning.
@@ -48,45 +48,44 @@ impl Drop for KeptState {
     }
 }
 
-/// What the ranks of a PE want, until somebody sees to it.
+/// Pending requests of a PE's ranks about moving.
 #[derive(Debug, Default)]
 pub struct AtSyncRanks {
     /// Ranks that want to move, each with the PE to which.
     pub(super) pending_moves: Vec<(u32, u32)>,
     /// The ranks that wait in `migrate`, each with the number of that call.
     pub waiting: Vec<(u32, u32)>,
-    /// Bytes of states that have gone by their ranks' own wish, and the time that took.
+    /// Bytes of states that have moved at their ranks' own request, and the time that took.
     pub gone: (u64, Duration),
-    /// Something happened after which all ranks may wait in `migrate`.
+    /// Something happened after which all ranks may be waiting in `migrate`.
     changed: bool,
-    /// Ranks that have not ended of which it is known that they are here: as many as were last counted, less those that
-    /// have gone or ended since.
+    /// Ranks known to be here that have not ended: the last count, minus those that have left or ended since.
     known: usize,
 }
 
 impl AtSyncRanks {
-    /// Whether something happened since this was last asked after which all ranks may wait.
+    /// Whether, since this was last asked, something happened after which all ranks may be waiting.
     pub fn take_changed(&mut self) -> bool {
         std::mem::take(&mut self.changed)
     }
 
-    /// Whether all ranks of the PE may wait in `migrate`. To count them takes a line of memory for each, which shall not
-    /// be for each that comes to wait.
+    /// Whether all ranks of the PE may be waiting in `migrate`. Counting them touches a cache line of each, which must
+    /// not happen for each rank that begins to wait.
     pub fn may_be_all(&self) -> bool {
         self.waiting.len() >= self.known
     }
 
-    /// So many ranks of the PE have been counted that have not ended.
+    /// This many ranks of the PE that have not ended have been counted.
     pub fn counted(&mut self, ranks: usize) {
         self.known = ranks;
     }
 
-    /// A rank has ended here, or has gone.
+    /// A rank has ended here, or has left.
     pub fn one_less(&mut self) {
         self.known = self.known.saturating_sub(1);
     }
 
-    /// Something was done for a rank that moves by its own wish.
+    /// Records work for a rank that moves at its own request.
     pub fn went_by_itself(&mut self, bytes: u64, taken: Duration) {
         self.gone.0 += bytes;
         self.gone.1 += taken;
@@ -101,8 +100,8 @@ impl Migration {
         (called || move_by == MoveBy::InPlace).then_some(move_by)
     }
 
-    /// The running rank wants to go to another PE, with its encoded state if it moves that way and there was
-    /// room for it.
+    /// The running rank wants to move to another PE, with its encoded state if it moves that way and there was room for
+    /// it.
     pub fn leave_for(&mut self, core: &mut Core, to: u32, kept: Option<&KeptState>) -> Started {
         let (at, len) = kept.map_or((0, 0), |kept| (kept.at, kept.len));
         let state = core.running();
@@ -127,13 +126,13 @@ impl Migration {
         Started::pending(request)
     }
 
-    /// Something happened after which all ranks may wait in `migrate`.
+    /// Something happened after which all ranks may be waiting in `migrate`.
     pub fn look_soon(&mut self, core: &mut Core) {
         self.at_sync.changed = true;
         core.call_soon();
     }
 
-    /// Tells a rank to go to another PE by its state when it is in `migrate`.
+    /// Tells a rank to move to another PE by its state when it is in `migrate`.
     pub fn set_destination(&mut self, core: &mut Core, rank: u32, to: u32) -> Result<(), Stays> {
         self.may_go(core, rank, to)?;
         core.rank(rank).ok_or(Stays::NotHere)?.destination = Some(to);
@@ -141,7 +140,7 @@ impl Migration {
     }
 }
 
-/// A rank that offered itself stays, or goes as it is: it goes on.
+/// A rank that offered itself stays, or moves with its memory: it continues.
 pub fn end_at_sync(core: &mut Core, rank: u32) {
     let at_sync = core.rank(rank).and_then(|state| state.at_sync.take());
     if let Some(at_sync) = at_sync {

@@ -1,9 +1,8 @@
-//! Ranks that move from PE to PE.
+//! Moves ranks from PE to PE.
 //!
-//! Inside a node a rank is *handed over*: its slot, which every PE of the node has mapped at the
-//! same address, gets another owner, and what its PE keeps of it (`state`) travels as a parcel.
-//! No byte of the rank's own memory is copied. Any rank can go that is suspended and not pinned. What it has open
-//! may go along ([`carried`]).
+//! Inside a node a rank is *handed over*: its slot, which every PE of the node has mapped at the same address, gets
+//! another owner, and what its PE keeps about it (`state`) is sent as a parcel. No byte of the rank's own memory is
+//! copied. Any rank can move that is suspended and not pinned. Its open descriptors may move along ([`carried`]).
 //!
 //! ```text
 //! PE A (has the rank)                     PE B                         anybody
@@ -16,13 +15,12 @@
 //!   passes on what still comes for it --> (A's ring: after the parcel)
 //! ```
 //!
-//! Between nodes it is *shipped*, memory and all: see `ship`.
+//! Between nodes it is *shipped*, including its memory: see `ship`.
 //!
-//! Invariants: a rank's state is on exactly one PE or in exactly one parcel. `location[rank]`
-//! names the PE of the node that has it or that the parcel is under way to; only the PE that has
-//! the rank changes it. So what reaches a PE for a rank that it does not have is either held there
-//! (the location is this PE) or passed on (it names another), and is never lost; the numbers of
-//! messages between two ranks keep their order whatever way each came.
+//! Invariants: a rank's state is on exactly one PE or in exactly one parcel. `location[rank]` names the PE of the node
+//! that has it or to which the parcel is in flight; only the rank's PE changes it. So anything that reaches a PE for a
+//! rank that it does not have is either held there (the location is this PE) or passed on (it names another), and is
+//! never lost; the sequence numbers of messages between two ranks keep their order whichever way each took.
 
 mod at_sync;
 mod obstacles;
@@ -57,36 +55,36 @@ pub struct Migration {
     pub rules: Rules,
     /// Which ranks of the PE want to be moved.
     pub at_sync: AtSyncRanks,
-    /// What moving ranks has taken here since the PE began.
+    /// The cost of moving ranks here since the PE began.
     pub costs: Costs,
-    /// Ranks that a balancing step with a period has moved here, of which nobody has been told.
+    /// Ranks that a balancing step with a period has moved here and that have not been reported.
     pub came: u32,
-    /// What the PE's ranks and its statics refer to.
+    /// The search for references of the PE's ranks and statics.
     search: Search,
     reasons: Reasons,
-    /// What ranks that were shipped away have left.
+    /// What ranks that were shipped away have left behind.
     left_behind: LeftBehind,
-    /// The encoded states that have begun to come from other nodes, each in its block of the pool, by rank.
+    /// The encoded states that are arriving from other nodes, each in its block of the pool, by rank.
     states: FxHashMap<u32, *mut u8>,
-    /// Ranks that have been here before, and how far their heaps went then.
+    /// Ranks that have been here before, and the size of their heaps then.
     warm: FxHashMap<u32, usize>,
 }
 
-/// What moving ranks has taken.
+/// The cost of moving ranks.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Costs {
     /// Ranks packed here, and seconds for that, whatever their size.
     pub ranks: u64,
     /// Seconds for packing those.
     pub packing: f64,
-    /// Bytes that were copied or encoded here for it, and seconds for that.
+    /// Bytes that were copied or encoded here for moves.
     pub bytes: u64,
     /// Seconds for copying and encoding those.
     pub copying: f64,
 }
 
 impl Costs {
-    /// Bytes were copied or encoded for the sake of a move.
+    /// Bytes were copied or encoded for a move.
     pub fn copied(&mut self, bytes: u64, seconds: f64) {
         self.bytes += bytes;
         self.copying += seconds;
@@ -104,15 +102,14 @@ impl Extension for Migration {
     };
 }
 
-/// Why a rank stays where it is.
+/// Why a rank stays on its PE.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stays {
     /// It has ended, or is not on this PE any more.
     NotHere,
-    /// It runs now.
+    /// It is running.
     Running,
-    /// Another PE of the node uses its memory at this moment, or a message comes into it or goes
-    /// out of it.
+    /// Another PE of the node is using its memory, or a message is being copied into or out of it.
     InUse,
     /// It holds something that cannot move.
     Pinned(&'static str),
@@ -143,7 +140,7 @@ fn let_go(engine: &mut Engine) {
     }
 }
 
-/// Moves a rank to another PE as the job is configured; returns the bytes that travel.
+/// Moves a rank to another PE according to the job's configuration; returns the bytes transferred.
 pub fn go(engine: &mut Engine, rank: u32, to: u32) -> Result<u64, Stays> {
     let gone = try_to_go(engine, rank, to);
     if gone.is_ok() {

@@ -1,8 +1,8 @@
-//! What keeps a rank where it is: something outside its slot that it holds, or a reference from its
-//! memory to others' or from others' to its own.
+//! What pins a rank: something outside its slot that it holds, or a reference from its memory to
+//! others' or from others' memory to its own.
 //!
-//! What a rank holds is known at once; references are searched for ([`vrt_slot::search`]), which is
-//! done when the rank is to go, and before that only if something was found the last time.
+//! What a rank holds is known at once; references are searched ([`vrt_slot::search`]) when the rank
+//! is to move, and before that only if something was found the last time.
 
 use rustc_hash::FxHashMap;
 
@@ -13,13 +13,13 @@ use vrt_slot::foreign;
 use vrt_slot::search::{self, Journey, Reference};
 use vrt_slot::{SlotHeader, SlotId, allocator};
 
-/// What keeps a rank where it is.
+/// What pins a rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Pin {
-    /// What it is.
+    /// The reason.
     pub why: &'static str,
-    /// Where it is a reference that was searched for: how many steps in a row have found one. A word that a call
-    /// has left behind is taken for one until something else is written there.
+    /// For a reference that was found by a search: how many consecutive steps have found one. A word that a call has
+    /// left behind looks like a reference until something else is written there.
     pub seemingly: Option<u32>,
 }
 
@@ -74,8 +74,7 @@ impl Migration {
         obstacle.map_or(Ok(()), |why| Err(Stays::Pinned(why)))
     }
 
-    /// Why the running rank could not be moved if it were suspended in the call at whose frame its
-    /// own stack ends.
+    /// Why the running rank could not be moved if it were suspended in the call at whose frame its own stack ends.
     pub fn pinned(&mut self, core: &mut Core, frame: usize) -> Option<&'static str> {
         let (rank, farthest) = (core.current, self.farthest_journey(core));
         let in_node = farthest == Journey::InNode;
@@ -83,9 +82,8 @@ impl Migration {
         held.or_else(|| self.obstacle(core, rank, farthest, Some(frame)))
     }
 
-    /// Why a rank was found to be unable to move, as far as is known, when a step begins: its memory is searched again
-    /// only if something was found in it the last time, and not while it runs: it waits actively, and has
-    /// frames of the PE's on its stack.
+    /// Why a rank cannot move, as far as known when a step begins: its memory is searched again only if something was
+    /// found in it the last time, and not while it runs: then it polls, and has frames of the PE on its stack.
     pub fn known_pin(&mut self, core: &mut Core, rank: u32) -> Option<Pin> {
         let in_node = self.farthest_journey(core) == Journey::InNode;
         let state = core.rank(rank)?;

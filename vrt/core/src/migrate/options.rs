@@ -1,4 +1,4 @@
-//! What of a job's configuration is about moving ranks.
+//! The part of a job's configuration that concerns moving ranks.
 
 use crate::choices;
 
@@ -18,10 +18,10 @@ choices! {
 /// How and when the ranks of a job move.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Rules {
-    /// How ranks move that offer themselves; `None`: nobody moves those.
+    /// How ranks that offer themselves move; `None`: they are not moved.
     pub move_by: Option<MoveBy>,
     /// Steps that move ranks are taken by time, not when all ranks offer themselves.
     pub periodic: bool,
-    /// Ranks move by their state, those that go by `migrate_to` too.
+    /// Ranks move by their state, including those that move by `migrate_to`.
     pub by_state: bool,
 }

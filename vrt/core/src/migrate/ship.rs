@@ -1,9 +1,8 @@
-//! Shipping: a rank goes to a PE that shares no memory with its own.
+//! Shipping: moves a rank to a PE that shares no memory with its own.
 //!
-//! The rank's slot has the same addresses in every node, so what is live of its stack and heap
-//! ([`live`]) goes there as it is, in pieces through the transport, and its
-//! state after it. The pieces wait in the backlog of their lane, so the PE does other work between
-//! them; they are read from the slot when they go, which nobody uses any more.
+//! The rank's slot has the same addresses in every node, so the live parts of its stack and heap ([`live`]) are sent
+//! unchanged, in pieces through the transport, followed by its state. The pieces wait in the backlog of their lane, so
+//! the PE does other work between them; they are read when they are sent from the slot, which nothing uses any more.
 //!
 //! ```text
 //! PE A, node 1                                  PE B, node 2
@@ -15,14 +14,14 @@
 //!   the last piece is gone: keep the pages for a while, in case it comes back
 //! ```
 //!
-//! The encoded state of a rank that moves by it goes in such pieces, too, out of A's pool and into B's; the
-//! slot stays as it is.
+//! The encoded state of a rank that moves by its state is sent in such pieces, too, out of A's pool and into B's; the
+//! slot is unchanged.
 //!
-//! What reaches a node that a rank has left is passed on (`pe::location`).
+//! Anything that reaches a node that a rank has left is passed on (`pe::location`).
 //!
-//! The *lease* of a rank's memory in a node lets other PEs of the node use it in the middle of a
-//! message or a collective operation: the rank does not leave while one is out. Once it has left,
-//! data in its slot is asked for with `ClearToSend` instead.
+//! The *lease* of a rank's memory in a node lets other PEs of the node use it in the middle of a message or a
+//! collective operation: the rank does not leave while it is leased. Once it has left, data in its slot is requested
+//! with `ClearToSend` instead.
 
 use std::collections::VecDeque;
 use std::time::Instant;
@@ -51,11 +50,11 @@ struct Leaving {
 /// Ranks that have been shipped, and the bytes of each that were live.
 #[derive(Debug, Default)]
 pub(super) struct LeftBehind {
-    /// Those whose last piece has not gone.
+    /// Ranks whose last piece has not been sent.
     leaving: Vec<Leaving>,
     /// Number of the departure and bytes of each rank that has gone.
     gone: FxHashMap<u32, (u64, usize)>,
-    /// The departures, oldest first; of a rank that went again only the last one counts.
+    /// The departures, oldest first; for a rank that left again only the last one counts.
     order: VecDeque<(u32, u64)>,
     departures: u64,
     bytes: usize,

@@ -1,4 +1,4 @@
-//! What a PE keeps of a rank, in the form in which it travels.
+//! What a PE keeps about a rank, in the form in which it is sent.
 //!
 //! Everything is numbers, bytes, and addresses that mean the same in all PEs: in a rank's slot, in
 //! the program, and, unless the rank leaves its node, in the pools of the node's PEs.
@@ -37,7 +37,7 @@ pub(super) struct MovingRank {
     early: Vec<((u32, u32), Message)>,
     probing: bool,
     matched: Vec<Option<Message>>,
-    /// The data of messages that lay in the sending PE's pool, if the rank leaves its node.
+    /// The data of messages that were in the sending PE's pool, if the rank leaves its node.
     payloads: Vec<ByteBuf>,
     requests: Vec<Request>,
     free_requests: Vec<u32>,
@@ -59,7 +59,7 @@ pub(super) struct MovingRank {
     /// Its program begins (again), from this state if there is one.
     pub(super) begins: bool,
     restored: Option<Encoded>,
-    /// That comes beside this, before it.
+    /// Whether that arrives separately, before this.
     restored_beside: bool,
     /// Deadlines and requests.
     timers: Vec<(u64, u32)>,

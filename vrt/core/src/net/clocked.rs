@@ -1,8 +1,8 @@
-//! How long messages to and from other nodes keep a PE busy.
+//! Measures how long messages to and from other nodes keep a PE busy.
 //!
-//! Ranks are seen to run for what the transport takes as well: they send, and between two of them the PE sees what has
-//! come. So who wants to know what a message to another node costs has to ask the transport. Looks that find nothing
-//! do not count: they are made when there is nothing else to do.
+//! The running time of ranks includes the transport: they send, and between two of them the PE receives. So the cost of
+//! a message to another node must be measured in the transport. Polls that find nothing do not count: they are made
+//! when there is nothing else to do.
 
 use crate::cycles;
 use crate::net::Packet;
@@ -11,7 +11,7 @@ use crate::net::remote::{Batch, Remote, Transfer};
 /// The way to other nodes, with a clock.
 pub(super) struct Clocked {
     way: Box<dyn Remote>,
-    /// Cycles in it.
+    /// Cycles spent in it.
     cycles: u64,
 }
 

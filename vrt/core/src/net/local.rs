@@ -1,11 +1,10 @@
-//! What a PE sends: through rings in shared memory to the PEs of its node, through a
-//! [`Remote`] transport to those that share no memory with it, if there are such. A *lane* to a PE is made with the
-//! first packet to it.
+//! Sending by a PE: through rings in shared memory to the PEs of its node, through a [`Remote`] transport to those that
+//! share no memory with it, if there are any. A *lane* to a PE is created with the first packet to it.
 //!
-//! A ring that is full does not block anybody: what does not fit waits in the PE's *backlog* for
-//! that destination, in order, and goes out when there is room. A waiting message of a rank is
-//! only described there; its data stays in the rank's buffer, and the rank waits. So two PEs that
-//! flood each other both go on receiving, and no memory grows with the flood.
+//! A full ring does not block: what does not fit waits in the PE's *backlog* for that destination, in order, and is
+//! sent when there is room. A waiting message of a rank is only described there; its data stays in the rank's buffer,
+//! and the rank waits. So two PEs that flood each other both continue to receive, and memory does not grow with the
+//! flood.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -31,22 +30,22 @@ const _: () = assert!(MAX_PAYLOAD <= RING_BYTES / 4);
 pub struct Outgoing {
     shared: Shared,
     me: usize,
-    /// By the PE; those to which something was sent.
+    /// By destination PE; only those to which something was sent.
     lanes: Vec<Option<Box<Lane>>>,
-    /// The PEs of the lanes that there are.
+    /// The PEs of the existing lanes.
     made: Vec<u32>,
     /// How many lanes have a backlog.
     backlogged: usize,
     events: Events,
-    /// The way to PEs that share no memory with this one.
+    /// The transport to PEs that share no memory with this one.
     remote: Option<Clocked>,
 }
 
-/// Event descriptors, on which PEs sleep that also wait for the outside.
+/// Event descriptors on which PEs sleep that also wait for external events.
 pub struct Events {
     /// To wake each PE of the node; -1 for others.
     pub wake: Arc<[i32]>,
-    /// What this PE waits for.
+    /// The descriptor that this PE waits for.
     pub own: i32,
 }
 
@@ -65,12 +64,12 @@ enum Route {
 /// Something that waits for room in a ring.
 pub struct QueuedPacket {
     packet: Packet,
-    /// Where the data beside the packet lies, unless `owned`.
+    /// Where the data that follows the packet lies, unless `owned`.
     data: *const u8,
     owned: Vec<u8>,
-    /// For a staged message: bytes gone, and bytes in all.
+    /// For a staged message: bytes sent, and bytes in total.
     stream: Option<(u64, u64)>,
-    /// The sender's request that is done when all this has gone.
+    /// The sender's request that is done when all this has been sent.
     done: Option<(u32, u32)>,
 }
 
@@ -112,13 +111,13 @@ impl Outgoing {
         self.made.iter().filter_map(|pe| self.lanes[*pe as usize].as_deref())
     }
 
-    /// The way to PEs that share no memory with this one, if there are such.
+    /// The transport to PEs that share no memory with this one, if there are any.
     #[inline]
     pub fn remote(&mut self) -> Option<&mut (dyn Remote + 'static)> {
         self.remote.as_mut().map(|way| way as &mut (dyn Remote + 'static))
     }
 
-    /// Has what was just sent to a PE leave at once, if it is one of those.
+    /// Makes what was just sent to a PE leave at once, if that PE is reached by the transport.
     #[inline(always)]
     pub fn flush_lane(&mut self, pe: usize) {
         if let Some(remote) = &mut self.remote
@@ -134,7 +133,7 @@ impl Outgoing {
         self.remote.is_some()
     }
 
-    /// Takes the way to other nodes away: nothing is sent there any more.
+    /// Removes the transport to other nodes: nothing is sent there any more.
     pub fn take_remote(&mut self) -> Option<Box<dyn Remote>> {
         self.remote.take().map(Clocked::into_way)
     }
@@ -175,7 +174,7 @@ impl Outgoing {
         sent
     }
 
-    /// Sends a packet now or as soon as there is room; its data is copied if it has to wait.
+    /// Sends a packet now or as soon as there is room; its data is copied if it must wait.
     ///
     /// # Safety
     /// `data` is readable for `packet.payload()` bytes.
@@ -300,7 +299,7 @@ impl Outgoing {
         self.backlogged > 0
     }
 
-    /// Sends what fits of the backlogs; calls `finish(rank, request)` for each request done.
+    /// Sends what fits of the backlogs; calls `finish(rank, request)` for each completed request.
     pub fn flush(&mut self, mut finish: impl FnMut(u32, u32)) -> bool {
         if self.backlogged == 0 {
             return false;

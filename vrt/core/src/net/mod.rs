@@ -1,26 +1,26 @@
-//! What PEs say to each other, and the shared memory they say it through.
+//! Packets between PEs, and the shared memory that carries them.
 //!
-//! A [`Packet`] is one cell of a ring. Every packet down to `Finished` is addressed to a
-//! *rank*, so that it can be forwarded when the rank has moved.
+//! A [`Packet`] is one cell of a ring. Every packet down to `Finished` is addressed to a *rank*, so
+//! that it can be forwarded if the rank has moved.
 //!
-//! | kind | says | answered by |
+//! | kind | meaning | answered by |
 //! |---|---|---|
-//! | `Eager` | a message with its data (in the packet up to 24 bytes, beside it above) | `Finished` if synchronous |
+//! | `Eager` | a message with its data (in the packet up to 24 bytes, following it otherwise) | `Finished` if synchronous |
 //! | `Rendezvous` | a message whose data lies in the arena at an address; the sender waits | `Finished` |
 //! | `Staged` | a message whose data lies outside the arena; the sender waits | `ClearToSend` |
-//! | `ClearToSend` | the receive for a staged message is there | `Chunk`s |
+//! | `ClearToSend` | the receive for a staged message has been posted | `Chunk`s |
 //! | `Chunk` | a part of a staged message | - |
-//! | `Access` | what to do to the memory of a window's rank, from another node | `Chunk`s or `Finished` |
+//! | `Access` | a one-sided access to the memory of a window's rank, from another node | `Chunk`s or `Finished` |
 //! | `Finished` | the receiver has matched (and copied) a message: the sender's request is done | - |
-//! | `Collective` | what PEs tell each other to combine their ranks' contributions | - |
+//! | `Collective` | contributions that PEs combine | - |
 //! | `Parcel` | bytes of any length for a PE itself, in pieces (see [`parcel`]) | - |
-//! | `Coming` | a rank is about to be shipped to this PE: hold what comes for it | - |
+//! | `Coming` | a rank is about to be shipped to this PE: hold packets for it | - |
 //! | `Memory` | a piece of the memory of a rank that is being shipped | - |
-//! | `Moved` | news: a rank is on another PE now | - |
+//! | `Moved` | news: the new PE of a rank | - |
 //! | `CountUp` | adds to a counter of a rank | `Finished` |
-//! | `Hold` | news: who sends to a rank is to keep the data, or not any more | - |
-//! | `Withdraw` | takes back a message of its pair that went before it | `Finished`, if no receive had it |
-//! | `Help` | the PE that sends it copies a long message from a rank of this PE | - |
+//! | `Hold` | news: senders to a rank are to keep the data, or not any more | - |
+//! | `Withdraw` | withdraws an earlier message of its pair | `Finished`, if no receive had it |
+//! | `Help` | the sending PE is copying a long message from a rank of this PE | - |
 
 pub mod address;
 mod clocked;
@@ -43,10 +43,10 @@ use crate::layout::Signature;
 /// Data that travels inside a packet.
 pub(crate) const INLINE: usize = 24;
 
-/// Bytes from one packet to the next where packets lie in a row.
+/// The distance between packets that lie in a row, in bytes.
 pub const CELL: usize = 64;
 
-/// What a packet says; see the table above.
+/// The meaning of a packet; see the table above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum Kind {
@@ -54,11 +54,11 @@ pub enum Kind {
     Eager = 1,
     /// A message whose data the receiver copies out of the arena.
     Rendezvous,
-    /// A message whose sender waits to be asked for the data.
+    /// A message whose sender waits until the data is requested.
     Staged,
-    /// Asks for the data of a `Staged` message.
+    /// Requests the data of a `Staged` message.
     ClearToSend,
-    /// A part of what was asked for.
+    /// A part of the requested data.
     Chunk,
     /// The request of the addressee is done.
     Finished,
@@ -66,11 +66,11 @@ pub enum Kind {
     Collective,
     /// A piece of a parcel for the PE.
     Parcel,
-    /// A rank is about to come from another node.
+    /// A rank is about to arrive from another node.
     Coming,
     /// A piece of that rank's memory.
     Memory,
-    /// Where a rank is now.
+    /// The new PE of a rank.
     Moved,
     /// A one-sided access from another node.
     Access,
@@ -78,9 +78,9 @@ pub enum Kind {
     CountUp,
     /// Whether senders are to keep the data of messages to a rank.
     Hold,
-    /// Takes back an earlier message of its pair, unless a receive has it.
+    /// Withdraws an earlier message of its pair, unless a receive has it.
     Withdraw,
-    /// A copy is under way in which this PE can take part.
+    /// A copy is in progress with which this PE can help.
     Help,
 }
 
@@ -95,25 +95,25 @@ pub struct Packet {
     pub(crate) kind: Kind,
     /// The sender waits for `Finished` (synchronous and rendezvous sends).
     pub(crate) wants_finish: bool,
-    /// What the elements of a message, or of a contribution, are.
+    /// The element type of a message, or of a contribution.
     pub signature: Signature,
     /// Context of the communicator.
     pub context: u32,
     /// Tag of a message; a `Collective` packet has bits of its operation here.
     pub(crate) tag: i32,
-    /// Rank (of the job) it is addressed to.
+    /// Destination rank (of the job).
     pub to: u32,
-    /// Rank (of the job) it comes from.
+    /// Source rank (of the job).
     pub from: u32,
     /// Number of the message between these two ranks.
     pub sequence: u32,
     /// The sender's rank in the communicator.
     pub source: i32,
-    /// Bytes in `data` or, above `INLINE`, beside the packet.
+    /// Bytes in `data` or, above `INLINE`, after the packet.
     pub len: u32,
     pub(crate) data: Data,
-    /// Request concerned: the sender's in a message, the addressee's in an answer. Nobody reads it
-    /// in a message whose sender waits for nothing.
+    /// The request concerned: the sender's in a message, the addressee's in an answer. It is not read in a message
+    /// whose sender waits for nothing.
     pub request: u32,
 }
 
@@ -220,7 +220,7 @@ impl Packet {
         unsafe { &*packet }
     }
 
-    /// How many of its bytes say all that it says.
+    /// The number of its bytes that carry information.
     #[inline(always)]
     pub fn significant(&self) -> usize {
         if self.kind == Kind::Eager && !self.wants_finish && self.payload() == 0 {
@@ -230,7 +230,7 @@ impl Packet {
         }
     }
 
-    /// Bytes that follow beside the packet.
+    /// Bytes that follow the packet.
     #[inline(always)]
     pub fn payload(&self) -> usize {
         if self.len as usize > INLINE { self.len as usize } else { 0 }

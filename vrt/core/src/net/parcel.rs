@@ -1,7 +1,7 @@
-//! Bytes of any length from one PE to another: ranks that move, and what PEs say to balance them.
+//! Bytes of any length from one PE to another: ranks that move, and messages about balancing.
 //!
-//! A parcel is cut into pieces that fit into a packet or beside one. Rings keep their order, so
-//! the pieces of a sender are put together as they come.
+//! A parcel is cut into pieces that fit into a packet or follow one. Rings keep their order, so the
+//! pieces from a sender are reassembled as they arrive.
 
 use serde::{Deserialize, Serialize};
 
@@ -9,11 +9,11 @@ use crate::encoding;
 use crate::net::local::{MAX_PAYLOAD, Outgoing};
 use crate::net::{INLINE, Kind, Packet, damaged};
 
-/// What a parcel is about.
+/// The subject of a parcel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Topic {
-    /// A rank that comes to live here.
+    /// A rank that moves here.
     Rank = 1,
     /// A contribution to a collective operation, from a rank that lives elsewhere.
     Contribution,
@@ -21,7 +21,7 @@ pub enum Topic {
     Balance,
     /// A rank that lives elsewhere joins or leaves a group.
     Group,
-    /// What the nodes of a job have to agree on.
+    /// What the nodes of a job must agree on.
     Job,
 }
 
@@ -38,7 +38,7 @@ impl Topic {
     }
 }
 
-/// Sends a parcel to another PE; `contents` is the runtime's own.
+/// Sends a parcel to another PE; `contents` is the runtime's own data.
 pub fn send<T: Serialize>(net: &mut Outgoing, me: u32, to: u32, topic: Topic, contents: &T) {
     debug_assert_ne!(me, to, "a PE needs no parcel to itself");
     let bytes = match encoding::encode(contents) {
@@ -64,7 +64,7 @@ pub fn send<T: Serialize>(net: &mut Outgoing, me: u32, to: u32, topic: Topic, co
     }
 }
 
-/// The parcels that are not complete, by sender.
+/// Incomplete parcels, by sender.
 #[derive(Debug, Default)]
 pub struct Incoming {
     partial: Vec<Vec<u8>>,
@@ -98,14 +98,14 @@ impl Incoming {
 #[derive(Debug)]
 pub struct Parcel {
     pub(crate) topic: Topic,
-    /// The PE that sent it.
+    /// The sending PE.
     pub from: u32,
     /// Its contents, encoded.
     pub(crate) bytes: Vec<u8>,
 }
 
 impl Parcel {
-    /// Its contents.
+    /// Decodes its contents.
     pub fn read<'a, T: Deserialize<'a>>(&'a self) -> T {
         match encoding::decode_borrowed(&self.bytes) {
             Ok(contents) => contents,

@@ -1,59 +1,59 @@
-//! The way to PEs that share no memory with this one.
+//! The transport to PEs that share no memory with this one.
 //!
-//! Packets are gathered by destination and go together as a *batch*; packets to one PE keep their
-//! order. Long data of messages goes apart, as a *transfer* from where it is to where it belongs:
-//! the receiving side expects it under a number, tells the number in its `ClearToSend`, and the
-//! sending side sends it under that number.
+//! Packets are collected by destination and sent together as a *batch*; packets to one PE keep
+//! their order. Long message data is sent separately, as a *transfer* from its source to its
+//! destination: the receiving side expects it under a number, sends the number in its
+//! `ClearToSend`, and the sending side sends the data under that number.
 //!
-//! Whoever waits has to look again: nothing rings a bell.
+//! A waiting PE must poll: there are no wake-ups.
 
 use crate::net::{CELL, Packet};
 
-/// A transport between PEs that share no memory. Its errors end the job: there is no job without it.
+/// A transport between PEs that share no memory. Its errors end the job, which cannot run without it.
 pub trait Remote {
-    /// Gathers a packet with the bytes beside it for a PE; false when there is no room now.
+    /// Adds a packet and its payload to a PE's batch; false when there is no room now.
     fn send(&mut self, pe: usize, packet: &Packet, payload: &[u8]) -> bool;
 
-    /// Sends off what has been gathered for a PE, to which something was sent just now; but only
-    /// once between two calls of [`flush`](Self::flush), as more may follow.
+    /// Sends the current batch of a PE, to which something was sent just now; but only once
+    /// between two calls of [`flush`](Self::flush), as more may follow.
     fn flush_lane(&mut self, pe: usize);
 
-    /// Sends off what has been gathered.
+    /// Sends the current batches of all PEs.
     fn flush(&mut self);
 
-    /// Makes progress; whether a batch has come or a transfer is done.
+    /// Makes progress; returns whether a batch has arrived or a transfer has completed.
     fn is_ready(&mut self) -> bool;
 
-    /// Takes the next batch that has come.
+    /// Takes the next batch that has arrived.
     fn take(&mut self) -> Option<Batch>;
 
-    /// Gives back a batch that has been read.
+    /// Returns a batch that has been read to the transport.
     fn give_back(&mut self, batch: Batch);
 
-    /// Expects a transfer to `at`. Returns the number under which it has to come, never 0, or
-    /// `None` when too many are expected already.
+    /// Expects a transfer to `at`. Returns the number under which it must be sent, never 0, or
+    /// `None` when too many transfers are expected already.
     ///
     /// # Safety
-    /// `len` bytes at `at` are writable, and nobody else's, until the transfer is done.
+    /// `len` bytes at `at` are writable, and not accessed otherwise, until the transfer has completed.
     unsafe fn expect(&mut self, at: *mut u8, len: u64, of: Transfer) -> Option<u32>;
 
     /// Sends a transfer that a PE expects under a number.
     ///
     /// # Safety
-    /// `len` bytes at `at` are readable until the transfer is done.
+    /// `len` bytes at `at` are readable until the transfer has completed.
     unsafe fn transfer(&mut self, pe: usize, number: u32, at: *const u8, len: u64, of: Transfer);
 
-    /// The next transfer that is done.
+    /// The next completed transfer.
     fn take_done(&mut self) -> Option<Transfer>;
 
-    /// Whether something that was sent has not gone, or a transfer is expected.
+    /// Whether a send has not completed, or a transfer is expected.
     fn is_busy(&self) -> bool;
 
     /// Packets sent and received so far.
     fn counts(&self) -> (u64, u64);
 }
 
-/// Whose request a transfer serves.
+/// The request that a transfer serves.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Transfer {
     /// The rank of the job whose request it is; it stays on its PE until the transfer is done.
@@ -62,21 +62,21 @@ pub struct Transfer {
     pub(crate) request: u32,
 }
 
-/// Packets that have come together; the first says how many they are.
+/// Packets that have arrived together; the first one contains their number.
 #[derive(Debug)]
 pub struct Batch {
-    /// The PE that sent them.
+    /// The sending PE.
     pub from: u32,
-    /// Where they begin, until the batch is given back.
+    /// Their address, until the batch is returned.
     pub start: *const u8,
 }
 
 impl Batch {
-    /// Calls `f` with each packet and the address of what lies beside it.
+    /// Calls `f` with each packet and the address of the data that follows it.
     ///
     /// # Safety
-    /// The batch was taken from a transport and not given back yet, and holds what a PE of this
-    /// job has put into it.
+    /// The batch was taken from a transport and has not been returned yet, and contains what a PE
+    /// of this job has put into it.
     #[inline]
     pub unsafe fn for_each(&self, mut f: impl FnMut(&Packet, *const u8)) {
         let mut at = self.start;
@@ -92,14 +92,14 @@ impl Batch {
     }
 }
 
-/// How many packets a batch has: a number between its first packet and what follows.
+/// The number of packets in a batch: stored between its first packet and the data that follows.
 #[inline(always)]
 pub fn in_batch(start: *const u8) -> *mut u32 {
     const { assert!(CELL >= size_of::<Packet>() + size_of::<u32>()) };
     start.wrapping_add(size_of::<Packet>()).cast_mut().cast()
 }
 
-/// Bytes that a packet takes in a batch, with so many beside it.
+/// Bytes that a packet takes in a batch, followed by this much data.
 #[inline]
 pub fn cells_of(payload: usize) -> usize {
     CELL + payload.next_multiple_of(CELL)

@@ -1,5 +1,5 @@
-//! The rings of a node's control memory: one for each ordered pair of PEs of which the first has sent the second
-//! anything. So memory, and what is looked at, grow with who talks to whom.
+//! The rings of a node's control memory: one for each ordered pair of PEs of which the first has sent anything to the
+//! second. So memory and polling grow with the pairs that communicate.
 //!
 //! ```text
 //! the sender, before its first packet          the receiver
@@ -9,8 +9,8 @@
 //!   signals NEW_RINGS ---------------------->    takes the whole list, and looks at these rings, too
 //! ```
 //!
-//! A ring has one sender and one receiver as long as the job lasts. Address space is reserved for all pairs; what is
-//! not used takes no memory.
+//! A ring has one sender and one receiver as long as the job lasts. Address space is reserved for all pairs; unused
+//! parts take no memory.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -30,7 +30,7 @@ pub(crate) struct Link {
     sent: AtomicU64,
     /// The sender.
     from: AtomicU32,
-    /// In the receiver's list: the next one's number and 1, or 0.
+    /// In the receiver's list: the next ring's number plus 1, or 0.
     next: AtomicU32,
     ring: Ring<RING_CELLS, RING_BYTES>,
 }

@@ -1,19 +1,19 @@
-//! The control memory of a job: mapped by all its PEs, or by those of each node by themselves where
-//! nodes are different machines. Then it is *spread*: what is said here of the job is only what
-//! the node knows of it, and `pe::termination` keeps the nodes in agreement.
+//! The control memory of a job: mapped by all its PEs, or separately by those of each node if nodes
+//! are different machines. In that case it is *spread*: the state of the job here is only what the
+//! node knows of it, and `pe::termination` keeps the nodes in agreement.
 //!
 //! | part | written by | read by |
 //! |---|---|---|
 //! | job state (ranks left, how it ended) | any PE, atomically | PEs, supervisor |
-//! | a block per PE (doorbell, idleness) | the PE; its doorbell by anybody | all |
-//! | home of each rank: the PE on which it began | who maps it, before any PE runs | all |
-//! | location of each rank: its PE, as its node knows it | the PE that has the rank; who hears of it | its node |
-//! | lease of each rank's memory in a node | who reads or writes it; who ships it | its node |
+//! | a block per PE (doorbell, idleness) | the PE; its doorbell by any process | all |
+//! | home of each rank: the PE where it began | the process that maps it, before any PE runs | all |
+//! | location of each rank: its PE, as its node knows it | the rank's PE; a PE that receives the news | its node |
+//! | lease of each rank's memory in a node | PEs that read or write it; the PE that ships it | its node |
 //! | rings between PEs | producer and consumer | the deadlock detector |
-//! | what PEs and ranks do, if somebody asks ([`view`](super::view)) | the PE; the PE that has the rank | who asks |
+//! | what PEs and ranks do, on request ([`view`](super::view)) | the PE; the rank's PE | the process that asks |
 //!
-//! A *location* inside the node is exact: only the PE that has the rank changes it. One in another
-//! node is what was heard last; what is sent there is passed on. Each move of a rank gives its
+//! A *location* inside the node is exact: only the rank's PE changes it. A location in another node
+//! is the last news received; anything sent there is passed on. Each move of a rank gives its
 //! location a new version, so that old news never replaces newer.
 
 use std::num::NonZeroU32;
@@ -27,7 +27,7 @@ use vrt_shm::{Claims, Doorbell, Ending};
 
 /// The location of a rank that has ended.
 pub const ENDED: u32 = u32::MAX >> 1;
-/// Beside a location: the rank is held (see `pe::flow`). Larger than any location.
+/// Added to a location: the rank is held (see `pe::flow`). Larger than any location.
 pub const HELD: u32 = !ENDED;
 
 /// Pairs of contexts that communicators can have.
@@ -42,7 +42,7 @@ const LINE: usize = 64;
 pub enum Ended {
     /// It has not.
     Not = 0,
-    /// A rank or the runtime ended it with a status; what there was to say has been said.
+    /// A rank or the runtime ended it with a status; everything has been reported.
     Status = 1,
     /// All ranks wait for each other.
     Deadlock = 2,
@@ -52,18 +52,18 @@ pub enum Ended {
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct JobState {
-    /// Ranks that have not ended. Where control memory is spread: in the node of PE 0; elsewhere all
-    /// of them, until none is left.
+    /// Number of ranks that have not ended. If control memory is spread: exact in the node of PE 0; elsewhere the total
+    /// number, until none is left.
     pub ranks_left: AtomicU32,
     ending: Ending,
     /// Slots that were not reused because something was left in them.
     pub(crate) retired: AtomicU32,
     pub(crate) retired_blocks: AtomicU64,
-    /// Pairs of contexts given to communicators so far.
+    /// Number of context sets given to communicators so far.
     contexts: AtomicU32,
-    /// The process of the PE that was the first to crash, or 0.
+    /// The process of the first PE that crashed, or 0.
     crashed: AtomicU32,
-    /// The status of the first rank that has failed while the job goes on, or 0.
+    /// The status of the first rank that has failed while the job continues, or 0.
     failed: AtomicU32,
     /// How often somebody has asked what PEs do.
     pub(crate) asked: AtomicU32,
@@ -72,24 +72,24 @@ pub struct JobState {
 }
 
 impl JobState {
-    /// Ends the job; the first one to do so decides how. Returns whether this call was.
+    /// Ends the job; the first caller decides how. Returns whether this was the first call.
     pub fn end(&self, how: Ended, status: i32) -> bool {
         NonZeroU32::new(how as u32).is_some_and(|how| self.ending.end(how, status))
     }
 
-    /// A PE is about to die of a signal; whether it is the first of the job.
+    /// A PE is about to die of a signal; returns whether it is the first of the job.
     pub fn claim_crash(&self, process: u32) -> bool {
         let first = self.crashed.compare_exchange(0, process, Ordering::Relaxed, Ordering::Relaxed);
         first.map_or_else(|first| first == process, |_| true)
     }
 
-    /// The process of the PE that was the first to crash, if one has.
+    /// The process of the first PE that crashed, if one has.
     pub fn crashed(&self) -> Option<u32> {
         NonZeroU32::new(self.crashed.load(Ordering::Relaxed)).map(NonZeroU32::get)
     }
 
-    /// A rank has ended with a status other than 0, and the others run to their end. Whether it is the first such
-    /// rank, whose status is the job's.
+    /// A rank has ended with a status other than 0, and the others run to completion. Returns whether it is the first
+    /// such rank, whose status becomes the job's.
     pub fn fail(&self, status: i32) -> bool {
         let first =
             self.failed.compare_exchange(0, status as u32, Ordering::Relaxed, Ordering::Relaxed);
@@ -121,23 +121,23 @@ impl JobState {
     }
 }
 
-/// What a PE lets others know.
+/// The public state of a PE.
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub struct PeBlock {
-    /// The PE sleeps on it; who has something for the PE rings it.
+    /// The PE sleeps on it; a process with work for the PE rings it.
     pub doorbell: Doorbell,
     /// An [`Idleness`].
     pub idle: AtomicU32,
-    /// Times it has become idle.
+    /// How often it has become idle.
     pub epoch: AtomicU64,
-    /// What others have done for its ranks, who ring its doorbell then: see `pe::inject`.
+    /// What others have done for its ranks before they rang its doorbell: see `pe::inject`.
     pub signals: AtomicU64,
-    /// Ranks of it that wait for words of the arena, by the words' buckets.
+    /// Number of its ranks that wait for words of the arena, by the words' buckets.
     pub waiting: [AtomicU32; WORD_BUCKETS],
-    /// The same of all PEs of its node, in whatever bucket, if it is the node's first.
+    /// The same for all PEs of its node, over all buckets, if it is the node's first.
     waiting_in_node: AtomicU32,
-    /// The last ring that was opened to it and that it has not seen: its number and 1, or 0.
+    /// The last ring that was opened to it and that it has not seen: its number plus 1, or 0.
     new_rings: AtomicU32,
     /// A copy of the PE in which others can take part: see `pe::sharing`.
     pub(crate) copying: Claims,
@@ -153,29 +153,29 @@ pub(crate) const WORD_BUCKETS: usize = 60;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u32)]
 pub enum Idleness {
-    /// It is none of the others: it runs ranks, or takes what has come.
+    /// None of the other states: it runs ranks, or processes incoming packets.
     Busy = 0,
     /// Every rank waits for a message (or has ended).
     Messages = 1,
-    /// Some rank waits for something from outside: a timer, a socket, a thread.
+    /// Some rank waits for an external event: a timer, a socket, a thread.
     Outside = 2,
-    /// It is about to be one of these.
+    /// It is about to enter one of these states.
     Looking = 3,
 }
 
-/// The mapped control memory, as a PE of one node sees it.
+/// The mapped control memory, for a PE of one node.
 #[derive(Clone, Copy, Debug)]
 pub struct Shared {
     base: *mut u8,
     pes: usize,
     ranks: usize,
-    /// PEs that make a node.
+    /// Number of PEs per node.
     node_size: usize,
-    /// The node of whoever holds this.
+    /// The node of this view's owner.
     node: usize,
-    /// Other nodes have control memory of their own.
+    /// Other nodes have their own control memory.
     spread: bool,
-    /// Offsets of the tables that messages look into: homes, this node's locations and leases.
+    /// Offsets of the tables that messages use: homes, this node's locations and leases.
     homes: usize,
     locations: usize,
     leases: usize,
@@ -192,12 +192,12 @@ const AWAY: u32 = 1 << 31;
 /// It is under way: being read by the PE that had the rank, or written by the one that will.
 const MOVING: u32 = 1 << 30;
 
-/// The memory of a rank may be used; it does not leave the node while this lives.
+/// Permission to use the memory of a rank, which does not leave the node while this lives.
 #[derive(Debug)]
 pub struct Leased(Option<&'static AtomicU32>);
 
 impl Leased {
-    /// In a job of one node: no rank can leave it.
+    /// For a job with one node: no rank can leave it.
     #[inline(always)]
     pub fn always() -> Leased {
         Leased(None)
@@ -212,7 +212,7 @@ impl Drop for Leased {
     }
 }
 
-/// The ranks that begin on a PE: consecutive ones, as even as possible.
+/// The ranks that begin on a PE: consecutive ones, distributed as evenly as possible.
 pub fn first_ranks(pe: u32, pes: u32, ranks: u32) -> Range<u32> {
     let edge = |pe: u32| (u64::from(pe) * u64::from(ranks)).div_ceil(u64::from(pes)) as u32;
     edge(pe)..edge(pe + 1)
@@ -226,8 +226,8 @@ impl Shared {
         Ok(shared)
     }
 
-    /// Maps the control memory of a node, which lies in a file that its PEs have opened. One of
-    /// them, the first, initialises it.
+    /// Maps the control memory of a node, which lies in a file that its PEs have opened. The first of them initialises
+    /// it.
     pub fn map_node(
         file: BorrowedFd<'_>,
         (pes, ranks, node_size): (usize, usize, usize),
@@ -314,7 +314,7 @@ impl Shared {
         self.spread
     }
 
-    /// The same memory, as a PE of `node` sees it.
+    /// The same memory, for a PE of `node`.
     pub fn in_node(&self, node: usize) -> Shared {
         let locations = self.location_offset() + node * self.ranks * size_of::<AtomicU64>();
         let leases = self.lease_offset() + node * self.ranks * size_of::<AtomicU32>();
@@ -357,27 +357,27 @@ impl Shared {
         self.pes
     }
 
-    /// Number of ranks of the job, ended ones too.
+    /// Number of ranks of the job, including ended ones.
     pub fn ranks(&self) -> usize {
         self.ranks
     }
 
-    /// The state of the job; where control memory is spread, what this node knows of it.
+    /// The state of the job; if control memory is spread, what this node knows of it.
     pub fn job(&self) -> &'static JobState {
         self.at(0)
     }
 
-    /// What a PE lets others know; `None` where there is no such PE.
+    /// The public state of a PE; `None` if the PE does not exist.
     pub fn block_of(&self, pe: usize) -> Option<&'static PeBlock> {
         (pe < self.pes).then(|| self.pe(pe))
     }
 
-    /// The PE on which a rank began; `None` where there is no such rank.
+    /// The PE where a rank began; `None` if the rank does not exist.
     pub fn home_of(&self, rank: u32) -> Option<u32> {
         ((rank as usize) < self.ranks).then(|| self.home(rank))
     }
 
-    /// The PE that has a rank, as `location` says; `None` where there is no such rank.
+    /// The PE of a rank, according to `location`; `None` if the rank does not exist.
     pub fn location_of(&self, rank: u32) -> Option<u32> {
         ((rank as usize) < self.ranks).then(|| self.location(rank))
     }
@@ -471,8 +471,7 @@ impl Shared {
         self.at(self.leases + rank as usize * size_of::<AtomicU32>())
     }
 
-    /// Keeps the memory of a rank in this node while it is used by another PE; `None` when it is
-    /// not here.
+    /// Keeps the memory of a rank in this node while another PE uses it; `None` if it is not here.
     #[inline]
     pub fn lease_of(&self, rank: u32) -> Option<Leased> {
         if self.node_size == self.pes {

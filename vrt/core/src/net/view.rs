@@ -1,6 +1,6 @@
-//! What PEs and ranks do, for somebody who looks at a running job.
+//! The state of PEs and ranks, for a process that observes a running job.
 //!
-//! PEs write it only when they are asked, each for itself and for the ranks that it has then:
+//! PEs write it only on request, each for itself and for the ranks that it has then:
 //!
 //! ```text
 //! who asks                                        a PE
@@ -10,9 +10,9 @@
 //!   waits until answered >= n, or not longer <----  writes its own, with answered = asked
 //! ```
 //!
-//! A PE whose thread is in a rank's code for long answers late; what it has said before is still there
-//! then. An entry has one writer at a time: the PE, and the PE that has the rank. It is read by its
-//! *version*, which is odd while it is written: who finds it odd, or changed, reads once more.
+//! A PE whose thread is in a rank's code for long answers late; its previous answer can still be read then. An entry
+//! has one writer at a time: the PE, or the rank's PE. Its *version* is odd while it is written: a reader that finds it
+//! odd, or changed, reads again.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 use std::time::Duration;
@@ -23,45 +23,45 @@ const PLACE: usize = 64;
 /// Times that an entry is read before it is taken as not there: its writer may have died in the middle.
 const ATTEMPTS: u32 = 1000;
 
-/// What a PE does.
+/// The state of a PE.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PeView {
     /// The process.
     pub process: u32,
-    /// The request for which it was said.
+    /// The request that this answers.
     pub answered: u32,
-    /// How long the PE has been there.
+    /// How long the PE has existed.
     pub age: Duration,
-    /// Time that is booked to ranks: with the switches to them, and with the runtime's own.
+    /// Time attributed to ranks, including the switches to them and the runtime's own time.
     pub busy: Duration,
-    /// Time asleep, or looking for something to do.
+    /// Time asleep or polling.
     pub idle: Duration,
     /// How often a rank has stopped running.
     pub switches: u64,
-    /// How often it was looked whether a rank's code or the runtime's runs, of the time that is booked to ranks.
+    /// How often it was sampled whether a rank's code or the runtime's runs, during the time attributed to ranks.
     pub looks: u64,
-    /// How many of these have found the runtime's.
+    /// How many of these samples found the runtime.
     pub own_looks: u64,
-    /// Ranks that it has.
+    /// Number of its ranks.
     pub ranks: u32,
-    /// Those of them that could run.
+    /// Number of its ranks that are ready.
     pub ready: u32,
 }
 
-/// What a rank does, or what is known of it.
+/// The state of a rank, as far as known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RankView {
-    /// The request for which it was said; 0: never.
+    /// The request that this answers; 0: never.
     pub answered: u32,
-    /// The PE that has it.
+    /// Its PE.
     pub pe: u32,
     /// What it does.
     pub doing: Doing,
-    /// The call in which it waits, or empty; its beginning, if it is long.
+    /// The call in which it waits, or empty; truncated at the end if it is long.
     pub call: String,
-    /// The line of the program that calls, or empty; its end, if it is long.
+    /// The line of the program that contains the call, or empty; truncated at the beginning if it is long.
     pub place: String,
-    /// The partner and the tag that it waits for, where there are such.
+    /// The partner and the tag that it waits for, if it does.
     pub pattern: Option<(i32, i32)>,
     /// The word of the lock for which it waits, or 0.
     pub lock: u64,
@@ -73,7 +73,7 @@ pub struct RankView {
     pub bytes: u64,
     /// Live bytes of its heap.
     pub memory: u64,
-    /// Messages that have come, and for which it has posted no receive.
+    /// Messages that have arrived without a posted receive.
     pub unexpected: u32,
     /// How often it has moved.
     pub moves: u32,
@@ -86,7 +86,7 @@ pub enum Doing {
     /// It waits.
     #[default]
     Waits = 0,
-    /// It could run.
+    /// It is ready to run.
     Ready = 1,
     /// It runs.
     Runs = 2,
@@ -101,7 +101,7 @@ pub(crate) struct PeEntry {
     answered: AtomicU32,
     ranks: AtomicU32,
     ready: AtomicU32,
-    /// Age, busy, idle, in nanoseconds; switches; looks, and those that have found the runtime.
+    /// Age, busy, idle, in nanoseconds; switches; samples, and those that found the runtime.
     numbers: [AtomicU64; 6],
 }
 

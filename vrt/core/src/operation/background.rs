@@ -1,8 +1,8 @@
-//! Operations that go on when their future is dropped.
+//! Operations that continue when their future is dropped.
 //!
-//! What others wait for cannot be taken back: a message that was sent, a part in a collective
-//! operation. Such an operation uses memory of its own or the runtime's, and when its future is
-//! dropped the rank goes on with it beside what else it does, and before it ends.
+//! What others wait for cannot be undone: a message that was sent, a part in a collective
+//! operation. Such an operation uses its own memory or the runtime's, and when its future is
+//! dropped, the rank continues it beside its other work, and before it ends.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -13,7 +13,7 @@ use crate::operation::Pending;
 use crate::pe::{self, Completion};
 use vrt_slot::locals;
 
-/// A request that uses only the runtime's memory, or none. Dropped early, it goes on.
+/// A request that uses only the runtime's memory, or none. If it is dropped early, it continues.
 pub struct Lasting(pub Pending);
 
 impl Lasting {
@@ -42,16 +42,16 @@ impl Drop for Lasting {
     }
 }
 
-/// An operation of several steps with all the memory that it uses. Dropped after it has begun, it
-/// becomes a task of the rank; its result is forgotten.
+/// An operation of several steps with all the memory that it uses. If it is dropped after it has
+/// begun, it becomes a task of the rank; its result is discarded.
 pub struct Background<F: Future + 'static> {
-    /// Until it is over.
+    /// Until it has ended.
     future: Option<Pin<Box<F>>>,
     /// The rank that has begun it.
     rank: Option<u32>,
 }
 
-/// Makes an operation go on when this is dropped.
+/// Makes an operation continue when this is dropped.
 pub fn background<F: Future + 'static>(future: F) -> Background<F> {
     Background { future: Some(Box::pin(future)), rank: None }
 }

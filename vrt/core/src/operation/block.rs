@@ -1,7 +1,7 @@
 //! Blocking calls of one request, without a future.
 //!
-//! What the PE has to know of a rank that waits lies on the rank's stack: [`Awaited`], whose address the PE
-//! has until the rank goes on.
+//! What the PE must know about a waiting rank lies on the rank's stack: [`Awaited`], whose address the PE has until the
+//! rank continues.
 
 use std::cell::Cell;
 use std::mem::MaybeUninit;
@@ -13,11 +13,11 @@ use crate::mailbox::Pattern;
 use crate::pe::{self, Awaited, Completion, Outbound, Room, Started, Wait};
 use vrt_slot::rank;
 
-/// Starts an operation of the running rank and suspends the rank until it is done: what
-/// awaiting its [`Pending`] does, in one entry into the PE instead of three and without a future.
+/// Starts an operation of the running rank and suspends the rank until it is done: equivalent to awaiting its
+/// [`Pending`], but with one entry into the PE instead of three and without a future.
 ///
-/// What is read again soon is written once, to where it is read: a wide load of what was written
-/// in parts a moment ago waits until all of them have left the processor's store buffer.
+/// What is soon read again is written once, directly to where it is read: a wide load of data that was just written in
+/// parts waits until all of them have left the processor's store buffer.
 #[inline(always)]
 pub fn block_on_request(
     _: MayBlock,
@@ -49,7 +49,7 @@ pub fn block_on_request(
 /// Stands for a request: there is nothing to wait for, but others shall run.
 const GIVE_WAY: u32 = u32::MAX;
 
-/// [`block_on_request`] of a receive.
+/// [`block_on_request`] for a receive.
 ///
 /// # Safety
 /// The room's buffer is writable during the call.
@@ -64,11 +64,11 @@ pub unsafe fn block_on_receive(
     unsafe { receive_after(|_| {}, pattern, room, site) }
 }
 
-/// [`block_on_request`] of a send and a receive, of which the send comes first; gives what was received.
+/// [`block_on_request`] for a send and a receive, in this order; returns the outcome of the receive.
 ///
 /// # Safety
-/// The message's data is readable, and the room's buffer writable, during the call. They may be the same if
-/// the message is copied.
+/// The message's data is readable, and the room's buffer writable, during the call. They may be the same if the message
+/// is copied.
 #[inline(always)]
 pub unsafe fn block_on_exchange(
     may_block: MayBlock,
@@ -148,7 +148,7 @@ unsafe fn receive_after(
     }
 }
 
-/// [`block_on_request`] of a send, of which only is to be known that it is done.
+/// [`block_on_request`] for a send, of which only the completion matters.
 ///
 /// # Safety
 /// The data stays readable during the call.

@@ -1,4 +1,4 @@
-//! Polling futures on the stack of a rank: what all blocking calls come down to.
+//! Polling futures on the stack of a rank: the basis of all blocking calls.
 
 use std::cell::Cell;
 use std::future::Future;
@@ -8,7 +8,7 @@ use std::task::{Context, Poll};
 use crate::pe;
 use vrt_slot::{locals, rank};
 
-/// Says that the running rank is no async one, whose calls would stop its whole PE.
+/// Proves that the running rank is not async: a blocking call of an async rank would stop its whole PE.
 #[derive(Clone, Copy, Debug)]
 pub struct MayBlock(());
 
@@ -19,10 +19,10 @@ impl MayBlock {
         rank::may_block().then_some(MayBlock(()))
     }
 
-    /// Without asking.
+    /// Without a check.
     ///
     /// # Safety
-    /// The caller is a rank, on its own thread, and no async one.
+    /// The caller is a rank, on its own thread, and not an async one.
     #[inline(always)]
     pub unsafe fn assume() -> MayBlock {
         debug_assert!(rank::may_block());
@@ -30,8 +30,7 @@ impl MayBlock {
     }
 }
 
-/// Polls a future to its end on the stack of the running rank: suspends the rank while the future is
-/// pending.
+/// Polls a future to completion on the stack of the running rank: suspends the rank while the future is pending.
 #[inline(always)]
 pub fn drive<F: Future>(_: MayBlock, future: F) -> F::Output {
     drive_here(future)
@@ -52,8 +51,8 @@ pub(super) fn drive_here<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// Goes on with the tasks of a rank whose program is over: others may wait for them, and for what
-/// it has begun to receive.
+/// Continues the tasks of a rank whose program has ended: others may wait for them, and for messages that it has begun
+/// to receive.
 pub fn finish_tasks() {
     if locals::has_tasks() {
         drive_here(std::future::poll_fn(|_| match locals::has_tasks() {
@@ -64,14 +63,14 @@ pub fn finish_tasks() {
     pe::with(|pe| pe.engine.forget_reserved());
 }
 
-/// What an async rank runs: polls its program to the end.
+/// The main function of an async rank: polls its program to completion.
 pub fn drive_async_main<F: Future>(future: F) -> F::Output {
     rank::forbid_blocking();
     // The future may be large; it lies in the slot's heap, not on the stack.
     drive_here(Box::pin(future))
 }
 
-/// Lets other ranks of this PE run before this one goes on, if there are such or something has come.
+/// Lets other ranks of this PE run before this one continues, if there are any or something has arrived.
 #[inline(always)]
 pub fn yield_now(_: MayBlock) {
     if locals::has_tasks() {
@@ -89,8 +88,8 @@ pub fn yield_now(_: MayBlock) {
     }
 }
 
-/// Looks for something that may be there. If it is not, others run once, as by [`yield_now`], and it looks again:
-/// where nobody waits for that and nothing has come, all is one visit of the PE.
+/// Polls for something that may already exist. If it does not, others run once, as by [`yield_now`], and it polls
+/// again: if no other rank waits for that and nothing has arrived, all this is a single entry into the PE.
 #[inline(always)]
 pub fn look<T>(_: MayBlock, find: impl Fn(&mut pe::Engine) -> Option<T>) -> Option<T> {
     let has_tasks = locals::has_tasks();
@@ -135,11 +134,10 @@ pub async fn yield_now_async() {
     .await;
 }
 
-/// Counts calls that are done at once, and lets other ranks of the PE run at some of them.
+/// Counts calls that complete at once, and lets other ranks of the PE run at some of them.
 ///
-/// A rank that looks into memory again and again until another one has written there (a lock of its own making,
-/// a flag) never waits for anything that the runtime knows of: the other one, which may be its neighbour, would
-/// never run.
+/// A rank that reads memory repeatedly until another one has written it (a user-defined lock, a flag) never waits for
+/// anything that the runtime knows about: the other one, which may be its neighbour, would never run.
 #[derive(Debug, Default)]
 pub struct Turns(Cell<u32>);
 
@@ -147,7 +145,7 @@ impl Turns {
     /// So many calls go by between two turns of the others: a turn costs as much as some of them.
     const CALLS: u32 = 128;
 
-    /// One call more. Async ranks let others run where they await.
+    /// Counts a call. Async ranks let others run where they await.
     #[inline]
     pub fn count(&self) {
         let calls = self.0.get() + 1;

@@ -1,18 +1,18 @@
-//! Receiving into a buffer that is borrowed only while somebody polls.
+//! Receiving into a buffer that is borrowed only while the future is polled.
 //!
 //! ```text
 //!           nothing has come             reserved
 //! Asking ----------------------> Posted -----------> Reserved --.
 //!    |                             |                            |  in this node: copied in `poll`
-//!    |  it is there                | dropped: taken back        +--------------------------> over
+//!    |  it is there                | dropped: withdrawn         +--------------------------> over
 //!    `--------------------------------------------> Reserved --'                             ^
 //!                                                        |  elsewhere: memory of its own     |
 //!                                                        `--------> Transfer ----------------'
 //! ```
 //!
-//! Between two polls the runtime writes only to the memory of `Transfer`, a block of the rank's heap,
-//! which is leaked with the future if that is forgotten. Dropped at any point, the message is there
-//! for the next receive; a transfer that is under way is waited for.
+//! Between two polls the runtime writes only to the memory of `Transfer`, a block of the rank's heap, which is leaked
+//! with the future if that is forgotten. If the future is dropped at any point, the message remains for the next
+//! receive; a transfer in progress is waited for.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -42,7 +42,7 @@ enum State {
 }
 
 impl Landing {
-    /// Of any message that matches.
+    /// A receive for any message that matches.
     pub fn new(pattern: Pattern, site: Site) -> Landing {
         Landing { state: State::Asking(pattern), site }
     }
@@ -52,10 +52,11 @@ impl Landing {
         Landing { state: State::Reserved(message), site }
     }
 
-    /// Puts the message into the buffer when it is there.
+    /// Copies the message into the buffer when it has arrived.
     ///
     /// # Safety
-    /// The room's buffer is writable for its capacity during the call, and always as long.
+    /// The room's buffer is writable for its capacity during the call, and always has the same
+    /// length.
     pub unsafe fn poll(
         &mut self,
         room: Room,

@@ -1,17 +1,17 @@
-//! Values that are names: enums, each defined once with the names and what they mean.
+//! Values that are names: enums, each defined once with the names and their meanings.
 
-/// A name that an option's value may be.
+/// A name that is a value of an option.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Choice {
-    /// How a user writes it.
+    /// Its spelling for users.
     pub name: &'static str,
-    /// What it means.
+    /// Its meaning.
     pub help: &'static str,
 }
 
 /// Defines an enum whose variants are values of an option. The documentation of a variant is its help.
 ///
-/// `Variant = "name"` is what it is called, `default Variant;` makes one the default.
+/// `Variant = "name"` gives its name, `default Variant;` makes one the default.
 #[macro_export]
 macro_rules! choices {
     (

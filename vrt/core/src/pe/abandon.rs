@@ -1,11 +1,10 @@
-//! The end of a local run in which ranks have not ended, by a panic or because all wait.
+//! The end of a local run in which ranks have not ended, because of a panic or a deadlock.
 //!
-//! They are abandoned where they wait: never resumed, and without destructors. What they have
-//! borrowed goes with the caller's frame, so nothing of them may go on. Threads do that such a rank has
-//! started and would have joined before its borrows end: those of a `std::thread::scope`, others that
-//! are not joined, and those of a pool that the rank waits for. There is no way to end threads, and
-//! they might wait for the rank, so the process ends then. Threads that are detached, such as those of
-//! a pool that is idle, borrow nothing.
+//! They are abandoned where they wait: never resumed, and without destructors. What they have borrowed disappears with
+//! the caller's frame, so no code of theirs may continue. Threads continue that such a rank has started and would have
+//! joined before its borrows end: those of a `std::thread::scope`, others that are not joined, and those of a pool that
+//! the rank waits for. There is no way to end threads, and they might wait for the rank, so the process ends then.
+//! Detached threads, such as those of an idle pool, borrow nothing.
 
 use crate::pe::{self, Core, Status};
 use vrt_slot::external::counted;

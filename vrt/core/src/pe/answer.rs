@@ -1,4 +1,4 @@
-//! What PEs and ranks do while the job runs: a process beside them asks, PEs answer ([`view`](crate::net::view)).
+//! The state of PEs and ranks while the job runs: a process beside them asks, PEs answer ([`view`](crate::net::view)).
 
 use std::os::fd::RawFd;
 use std::sync::atomic::Ordering;
@@ -13,7 +13,7 @@ use crate::pe::{Core, RankState, Status, shares};
 /// How often it is looked whether PEs have answered.
 const LOOK: Duration = Duration::from_micros(200);
 
-/// Somebody who looks at a job: a process that maps its control memory and is none of its PEs.
+/// An observer of a job: a process that maps its control memory and is not one of its PEs.
 #[derive(Clone, Debug)]
 pub struct Looker {
     shared: Shared,
@@ -21,15 +21,14 @@ pub struct Looker {
 }
 
 impl Looker {
-    /// Of a job whose PEs, those of one node, share memory with this process and have these event descriptors (any
-    /// number in the place of one of another node).
+    /// For a job whose PEs, those of one node, share memory with this process and have these event descriptors (any
+    /// number for a PE of another node).
     pub fn new(shared: Shared, events: Vec<RawFd>) -> Looker {
         Looker { shared, events }
     }
 
-    /// Asks all PEs what they do, and waits until they have answered, but no longer than a while: a PE
-    /// answers when the rank that runs there next waits or looks for messages. Gives the number of the
-    /// request.
+    /// Asks all PEs for their state, and waits until they have answered, up to a limit: a PE answers when the rank that
+    /// runs there next waits or polls for messages. Returns the number of the request.
     pub fn ask(&self, longest: Duration) -> u32 {
         let asked = self.shared.job().asked.fetch_add(1, Ordering::SeqCst).wrapping_add(1);
         for pe in (0..self.shared.pes()).filter(|pe| self.sees(*pe)) {
@@ -43,7 +42,7 @@ impl Looker {
         asked
     }
 
-    /// Wakes all PEs that sleep, so that they see that the job has ended.
+    /// Wakes all sleeping PEs, so that they notice that the job has ended.
     pub fn wake_all(&self) {
         for pe in (0..self.shared.pes()).filter(|pe| self.sees(*pe)) {
             Neighbour { block: self.shared.pe(pe), event: self.events[pe] }.wake();
@@ -55,17 +54,17 @@ impl Looker {
         !self.sees(pe) || self.shared.pe_entry(pe).answered().wrapping_sub(request) as i32 >= 0
     }
 
-    /// Whether a PE is of the node that is looked at: of others nothing is known.
+    /// Whether a PE belongs to the observed node: nothing is known about others.
     pub fn sees(&self, pe: usize) -> bool {
         self.shared.is_near(pe as u32)
     }
 
-    /// What a PE has said last; `None`: nothing.
+    /// The last answer of a PE; `None`: none yet.
     pub fn pe(&self, pe: usize) -> Option<PeView> {
         self.shared.pe_entry(pe).read().filter(|view| view.answered != 0)
     }
 
-    /// What was said of a rank last; `None`: nothing. It may have ended since then.
+    /// The last answer about a rank; `None`: none yet. The rank may have ended since then.
     pub fn rank(&self, rank: u32) -> Option<RankView> {
         let at = self.shared.location(rank);
         (at == ENDED || self.sees(at as usize)).then(|| self.shared.rank_entry(rank).read())?
@@ -81,7 +80,7 @@ impl Looker {
         self.shared.pes()
     }
 
-    /// Number of ranks, with those that have ended.
+    /// Number of ranks, including those that have ended.
     pub fn ranks(&self) -> u32 {
         self.shared.ranks() as u32
     }

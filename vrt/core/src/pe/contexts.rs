@@ -1,18 +1,17 @@
-//! What a rank has done on the contexts of its communicators.
+//! A rank's operations on the contexts of its communicators.
 //!
-//! Collective operations of a context are numbered by each rank for itself, and PEs that combine them
-//! count its contributions. A rank touches this with each operation and takes it along when it moves;
-//! a context that it has given up is forgotten.
+//! Each rank numbers the collective operations of a context itself, and PEs that combine them count its contributions.
+//! A rank updates this with each operation and takes it along when it moves; a context that it has freed is forgotten.
 
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-/// What a rank has done on the contexts of its communicators: those that it has, no others.
+/// A rank's operations on the contexts of the communicators that it has.
 #[derive(Debug)]
 pub struct Begun {
-    /// The context of the last operation, and what was done on it; [`NO_CONTEXT`] before the first.
+    /// The context of the last operation, and its data; [`NO_CONTEXT`] before the first.
     last: (u32, ContextUse),
-    /// All contexts; what it says of the last one is out of date.
+    /// All contexts; the entry of the last one is out of date.
     all: FxHashMap<u32, ContextUse>,
 }
 
@@ -80,14 +79,14 @@ impl Begun {
         used.number
     }
 
-    /// How many collective operations it has begun, on the contexts that it has.
+    /// The number of collective operations that it has begun, on the contexts that it has.
     pub fn operations(&self) -> u64 {
         let last = self.last.0;
         let others = self.all.iter().filter(|(context, _)| **context != last);
         others.map(|(_, used)| u64::from(used.number)).sum::<u64>() + u64::from(self.last.1.number)
     }
 
-    /// The rank is in a group of which PEs know by this context.
+    /// The rank is in a group that PEs know by this context.
     pub fn join(&mut self, context: u32, first: u32) {
         self.used(context).first = first;
     }

@@ -1,12 +1,12 @@
 //! What works on a PE beside its core: migration, collective operations, windows, balancing.
 //!
-//! The core knows none of them. Each is an [`Extension`]: a state in an entry of the table, and handlers
-//! for the packets and parcels of its kinds and for what happens on the PE. The kinds of messages
-//! themselves are not in the table: those are the core's `match`.
+//! The core knows none of them. Each is an [`Extension`]: a state in an entry of the table, and handlers for the
+//! packets and parcels of its kinds and for events on the PE. The kinds of messages themselves are not in the table:
+//! those are the core's `match`.
 //!
-//! A handler gets the whole [`Engine`], which is the core and the table, and takes them apart with
-//! [`Engine::part`]: then it can use the core while it holds its own state. A handler that calls
-//! another extension hands it the engine as a whole.
+//! A handler gets the whole [`Engine`], which consists of the core and the table, and separates them with
+//! [`Engine::part`]: then it can use the core while it holds its own state. A handler that calls another extension
+//! passes it the whole engine.
 
 use std::any::{Any, TypeId};
 
@@ -17,43 +17,42 @@ use crate::pe::{Core, Engine, RankState};
 /// Entries of the table.
 const ENTRIES: usize = 8;
 
-/// Takes a packet; what lies beside it is readable for `packet.payload()` bytes during the call.
+/// Handles a packet; its payload is readable for `packet.payload()` bytes during the call.
 pub(crate) type TakePacket = unsafe fn(&mut Engine, &Packet, *const u8);
-/// Takes a parcel that has come as a whole.
+/// Handles a completely received parcel.
 pub(crate) type TakeParcel = fn(&mut Engine, &Parcel);
-/// Hears of a rank.
+/// Handles an event of a rank.
 pub(crate) type OfRank = fn(&mut Engine, u32);
 
 /// Something that works on a PE beside its core.
 pub trait Extension: Any {
-    /// Its entry in the table: a number below 8 that no other extension has.
+    /// Its entry in the table: a number below 8, unique among the extensions.
     const INDEX: usize;
-    /// What it takes and hears.
+    /// Its handlers.
     const HANDLERS: Handlers;
 }
 
-/// What an extension takes and hears.
+/// The packets, parcels and events that an extension handles.
 #[derive(Clone, Copy)]
 pub struct Handlers {
-    /// The kinds of packets that it takes, each with its handler.
+    /// The kinds of packets that it handles, each with its handler.
     pub packets: &'static [(Kind, TakePacket)],
-    /// The topics of parcels that it takes, each with its handler.
+    /// The topics of parcels that it handles, each with its handler.
     pub parcels: &'static [(Topic, TakeParcel)],
-    /// A rank has ended, or begins again from its state: nothing is left of what it has made.
+    /// A rank has ended, or restarts from its state: nothing that it made is left.
     pub rank_over: Option<fn(&mut Engine, u32, &mut RankState)>,
     /// A rank has ended.
     pub rank_ended: Option<OfRank>,
-    /// The last of a rank's memory has gone to another node.
+    /// The last of a rank's memory has been sent to another node.
     pub memory_gone: Option<OfRank>,
-    /// The time has come that was asked for with [`Core::call_at`], by this or another extension.
+    /// The time requested with [`Core::call_at`], by this or another extension, has come.
     pub due: Option<fn(&mut Engine)>,
-    /// Nothing is ready, or a rank has gone elsewhere: what was gathered, by this or another extension, is to be sent
-    /// now.
+    /// Nothing is ready, or a rank has left: whatever was gathered, by this or another extension, must be sent now.
     pub send_gathered: Option<fn(&mut Engine)>,
 }
 
 impl Handlers {
-    /// None at all.
+    /// No handlers.
     pub const NONE: Handlers = Handlers {
         packets: &[],
         parcels: &[],
@@ -98,7 +97,7 @@ pub struct Extensions {
 }
 
 impl Extensions {
-    /// The extensions of a PE that has none: it panics when something comes for one.
+    /// No extensions: the PE panics if something arrives for one.
     pub fn none() -> Extensions {
         Extensions {
             entries: std::array::from_fn(|_| ExtensionEntry::with(Nobody)),
@@ -108,10 +107,10 @@ impl Extensions {
         }
     }
 
-    /// With one more.
+    /// Adds an extension.
     ///
     /// # Panics
-    /// When its index, or a kind of packet or parcel, is another one's.
+    /// If its index, or a kind of packet or parcel, belongs to another one.
     pub fn with<T: Extension>(mut self, state: T) -> Extensions {
         let name = std::any::type_name::<T>();
         let free = self.entries[T::INDEX].get::<Nobody>().is_some();
@@ -144,7 +143,7 @@ impl Engine {
     /// An extension, and the core beside it.
     ///
     /// # Panics
-    /// When this PE was made without that extension.
+    /// If this PE was made without that extension.
     #[inline(always)]
     pub fn part<T: Extension>(&mut self) -> (&mut T, &mut Core) {
         (self.extensions.get(), &mut self.core)
@@ -153,7 +152,7 @@ impl Engine {
     /// An extension.
     ///
     /// # Panics
-    /// When this PE was made without it.
+    /// If this PE was made without it.
     #[inline(always)]
     pub fn extension<T: Extension>(&mut self) -> &mut T {
         self.extensions.get()
@@ -226,7 +225,7 @@ impl Engine {
 const NEVER: u64 = 1 << 63;
 
 impl Core {
-    /// Has what is [`due`](Handlers::due) called when the cycle counter is there, or earlier.
+    /// Has [`due`](Handlers::due) called when the cycle counter reaches `stamp`, or earlier.
     pub fn call_at(&mut self, stamp: u64) {
         let now = super::cycle_counter();
         if (stamp.wrapping_sub(now) as i64) < self.due.wrapping_sub(now) as i64 {

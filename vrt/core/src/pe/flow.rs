@@ -1,11 +1,10 @@
-//! How much memory unexpected messages take, and what happens when that is too much.
+//! Limits the memory of unexpected messages.
 //!
-//! A rank whose unexpected messages take more than `--unexpected` is *held*: nothing is refused, but
-//! who sends to it keeps the data, and a standard send is done only when its receive is there, as if
-//! it were a synchronous one. What comes is then a header each, of which a rank that waits for its
-//! sends can cause only one. The order of messages does not change, and a message for which a
-//! receive is posted finds it, so a program can come to a stop by this only if it relies on sends
-//! being buffered without limit, which MPI does not promise (MPI-4.1 section 3.5).
+//! A rank whose unexpected messages take more than `--unexpected` is *held*: nothing is refused, but its senders keep
+//! the data, and a standard send completes only when its receive is posted, as if it were synchronous. Then only
+//! headers arrive, of which a rank that waits for its sends can cause only one. The order of messages does not change,
+//! and a message for which a receive is posted is matched, so this can stop a program only if it relies on unlimited
+//! buffering of sends, which MPI does not guarantee (MPI-4.1 section 3.5).
 //!
 //! ```text
 //!                     more than the limit
@@ -14,14 +13,14 @@
 //!                     less than half of it
 //! ```
 //!
-//! That a rank is held is known to the PE that has it, by the bit to its node, and to nodes that
-//! were told; it is a hint everywhere but there, so both kinds of send are always understood. A rank
-//! that moves takes along that it is held and who was told. What a PE has told is taken back by way
-//! of that PE, wherever the rank is then: ways keep their order, so the last word is the last to
-//! come. Where a hint got lost on the way, data that keeps coming has the node told again.
+//! That a rank is held is known to its PE, to its node by the bit, and to nodes that were told; everywhere but at its
+//! PE it is a hint, so both kinds of send are always understood. A rank that moves takes along that it is held and
+//! which nodes were told. What a PE has told is revoked by way of that PE, wherever the rank is then: paths keep their
+//! order, so the last message arrives last. If a hint was lost on the way, data that keeps arriving makes the PE tell
+//! the node again.
 //!
-//! Nothing of this costs anything until the messages of a rank have reached marks that are set here:
-//! a length and a number of bytes from which on this is looked at again.
+//! This costs nothing until the messages of a rank have reached marks that are set here: a length and a number of bytes
+//! at which the limits are checked.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +39,7 @@ const PATIENCE: u32 = 1024;
 pub(crate) struct Flow {
     /// Bytes in pools.
     pub(crate) pooled: usize,
-    /// From how many of these on the marks are set anew.
+    /// The number of these at which the marks are set again.
     alarm: usize,
     pub held: bool,
     /// Nodes that were told.
@@ -50,23 +49,23 @@ pub(crate) struct Flow {
 /// A node that was told that a rank is held.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Told {
-    /// The PE that said so, and the one that heard it.
+    /// The PE that sent the hint, and the one that received it.
     pub by: u32,
     pub pe: u32,
-    /// Packets that have come from there since.
+    /// Packets that have arrived from there since.
     pub since: u32,
 }
 
 /// When a PE looks whether memory of its pool can be given back.
 #[derive(Debug, Default)]
 pub(crate) struct Pool {
-    /// Bytes in use from which on it will be worth it, and below which it is.
+    /// Bytes in use above which it pays, and below which it does.
     high: usize,
     low: usize,
 }
 
 impl RankState {
-    /// Bytes that its unexpected messages take.
+    /// Bytes of its unexpected messages.
     pub fn unexpected_bytes(&self) -> usize {
         self.unexpected.list_bytes() + self.flow.pooled
     }
@@ -230,7 +229,7 @@ pub(super) fn pooled(packet: &Packet, payload: UnexpectedPayload) -> usize {
 }
 
 impl Flow {
-    /// Of a rank that has come with these messages.
+    /// For a rank that has arrived with these messages.
     pub fn of<'a>(
         messages: impl Iterator<Item = &'a (Packet, UnexpectedPayload)>,
         held: bool,

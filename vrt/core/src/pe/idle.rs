@@ -1,19 +1,18 @@
-//! What a PE does when no rank is ready and nothing has come.
+//! What a PE does when no rank is ready and nothing has arrived.
 //!
-//! It looks again for a while (a message from another PE usually comes within microseconds), then
-//! sleeps on its doorbell: in a futex, or in tokio's driver while something outside `vrt` holds a
-//! waker. PEs of other nodes cannot ring it, so where there are such it sleeps for a while
-//! only. With more PEs than cores it gives its core away instead of looking.
+//! It polls for a while (a message from another PE usually arrives within microseconds), then sleeps on its doorbell:
+//! in a futex, or in tokio's driver while something outside `vrt` holds a waker. PEs of other nodes cannot ring the
+//! doorbell, so if there are any the PE sleeps only for a while. With more PEs than cores it yields its core instead of
+//! polling.
 //!
-//! **Idleness is given away.** A rank may wait for its PE to have nothing else to do (`pe::timers`): one that would
-//! help others if it costs nobody anything, as a thief of work. It is given to one such rank after the other, the next
-//! time when nothing is ready again.
+//! **Idleness is granted to ranks.** A rank may wait for its PE to have nothing else to do (`pe::timers`): one that
+//! would help others if that costs nothing, as a work thief. Idleness is granted to one such rank after another, the
+//! next one when nothing is ready again.
 //!
-//! **Deadlock.** Before it sleeps, a PE says in shared memory that it is idle, and whether its
-//! ranks wait for messages only. The last PE to become idle finds all others idle too; if then
-//! every ring is empty, and no PE has a signal, nothing can ever happen again. The check reads all epochs (they grow with
-//! each idling) before and after it looks at the rings, so a PE that woke, sent and slept again in
-//! between is noticed.
+//! **Deadlock.** Before it sleeps, a PE publishes in shared memory that it is idle, and whether its ranks wait only for
+//! messages. The last PE to become idle finds all others idle, too; if then every ring is empty, and no PE has a
+//! signal, nothing can ever happen again. The check reads all epochs (they grow with each idling) before and after it
+//! reads the rings, so that it notices a PE that woke, sent and slept again in between.
 
 use std::cell::Cell;
 use std::sync::atomic::Ordering;
@@ -61,7 +60,7 @@ const LOOK_UNHEARD: Duration = Duration::from_millis(1);
 const SPINS_IN_TRANSFER: u32 = 50_000;
 const SPINS_BETWEEN_BACK_OFFS_IN_TRANSFER: u32 = 200;
 
-/// Waits until there may be something to do. Returns at once when there is.
+/// Waits until there may be something to do. Returns at once if there is.
 pub fn idle(tokio: &Runtime) {
     if rank::foreign_wakers() > 0 || has_tasks(tokio) {
         run::turn(tokio);
@@ -102,7 +101,7 @@ fn has_tasks(tokio: &Runtime) -> bool {
 
 /// What [`Pe::fall_asleep`] found.
 enum Asleep {
-    /// Something came: do not sleep.
+    /// Something has arrived: do not sleep.
     No,
     /// Sleep until the doorbell rings or this time has passed.
     Until(Option<Duration>),

@@ -1,17 +1,15 @@
-//! Waking a rank from a thread that is not its PE's: one of the same process, or of another PE of
-//! the node.
+//! Waking a rank from a thread that is not its PE's: one of the same process, or of another PE of the node.
 //!
-//! Threads of the process leave the ranks that they wake in a list. Another PE's ranks that wait for
-//! a word of the arena, a lock that they share with ranks here, are known by the word's bucket only:
-//! who wakes the word signals the bucket to every PE that has ranks waiting there, and that PE wakes
-//! all of them. A wait for a word may end for no reason, so those it was not meant for look again.
+//! Threads of the process put the ranks that they wake into a list. If ranks of another PE wait for a word of the
+//! arena, a lock that they share with ranks here, only the word's bucket is known: a waker of the word signals the
+//! bucket to every PE that has ranks waiting there, and that PE wakes all of them. A wait for a word may end
+//! spuriously, so the ranks for which it was not meant check again.
 //!
-//! Who begins to wait for such a word signals its bucket, too, to PEs that sleep until a message comes:
-//! threads of theirs may hold the lock, so now they must not count as PEs where nothing can happen
-//! (`idle`).
+//! A rank that begins to wait for such a word also signals its bucket to PEs that sleep until a message arrives:
+//! threads of theirs may hold the lock, so now they must not count as PEs where nothing can happen (`idle`).
 //!
-//! All are signalled by a bit in the PE's block, whose doorbell is rung then. So are the question of somebody
-//! who looks at the job (`answer`), and a new ring (`net::rings`): they cost a PE nothing while they do not come.
+//! Each signal is a bit in the PE's block, whose doorbell is rung then. The request of an observer of the job
+//! (`answer`) and a new ring (`net::rings`) are signalled the same way: they cost a PE nothing while they do not occur.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
@@ -59,14 +57,14 @@ pub(crate) struct Taken {
     pub ranks: Vec<u32>,
     /// Buckets of words, a bit each.
     pub words: u64,
-    /// Somebody asks what the PE does.
+    /// The state of the PE was requested.
     pub asked: bool,
-    /// Signals of the system have come for ranks.
+    /// Signals of the system have arrived for ranks.
     pub signalled: bool,
 }
 
 impl Neighbour {
-    /// Asks the PE what it does.
+    /// Requests the state of the PE.
     pub fn ask(self) {
         self.signal(ASKED);
     }
@@ -121,7 +119,7 @@ impl Injector {
         others.map(|pe| Neighbour { block: self.shared.pe(pe), event: self.events[pe] })
     }
 
-    /// Whether somebody was woken; a cheap look.
+    /// Whether no rank was woken; a cheap check.
     #[inline(always)]
     pub fn is_empty(&self) -> bool {
         self.own.block.signals.load(Ordering::Acquire) == 0
@@ -132,7 +130,7 @@ impl Injector {
         self.own.block.signals.fetch_and(!NEW_RINGS, Ordering::SeqCst) & NEW_RINGS != 0
     }
 
-    /// What else has come since the last call.
+    /// Everything else since the last call.
     pub fn take(&self) -> Taken {
         let signals = self.own.block.signals.fetch_and(NEW_RINGS, Ordering::SeqCst) & !NEW_RINGS;
         let ranks =

@@ -1,17 +1,16 @@
-//! Where ranks are that are not here, and what becomes of what comes for them.
+//! The locations of ranks that are not here, and the handling of packets for them.
 //!
-//! `location[rank]`, in the memory of the node, names the PE that has a rank or that it is on its way to;
-//! only the PE that has the rank changes it. What comes for a rank that is not here is
+//! `location[rank]`, in the memory of the node, names the PE that has a rank or to which it is moving; only the rank's
+//! PE changes it. A packet for a rank that is not here is
 //!
 //! | the location is | |
 //! |---|---|
-//! | this PE | kept until the rank has come, and taken then in the order in which it came |
-//! | another PE | passed on; a PE of another node that sent it hears where the rank is |
-//! | nobody: it has ended | dropped; a sender that waits hears that it is done |
+//! | this PE | kept until the rank has arrived, and processed then in order of arrival |
+//! | another PE | passed on; a PE of another node that sent it is told where the rank is |
+//! | none: it has ended | dropped; a waiting sender is told that the send is done |
 //!
-//! Other nodes hear of locations late. A packet can overtake the news that a rank is coming (`Coming`) on
-//! another way, and is sent back and forth until that has come; it is never lost, and numbers keep the
-//! order.
+//! Other nodes learn of locations late. A packet can overtake the news that a rank is coming (`Coming`) on another way,
+//! and is sent back and forth until that has arrived; it is never lost, and sequence numbers keep the order.
 
 use std::collections::VecDeque;
 
@@ -27,7 +26,7 @@ pub(super) type Coming = FxHashMap<u32, Vec<Stray>>;
 #[derive(Debug)]
 pub(super) enum Stray {
     Message(Packet, UnexpectedPayload),
-    /// An answer, a part of a message or something for an extension.
+    /// An answer, a part of a message or a packet for an extension.
     Other(StrayPacket),
 }
 
@@ -93,7 +92,7 @@ impl Core {
         }
     }
 
-    /// Something else than a message has come for a rank that is not here.
+    /// Handles a packet, other than a message, for a rank that is not here.
     ///
     /// # Safety
     /// `payload` is readable for `packet.payload()` bytes.

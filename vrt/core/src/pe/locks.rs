@@ -1,20 +1,21 @@
-//! Ranks that wait for locks and conditions of their process, as a PE's loop sees them.
+//! Ranks that wait for locks and conditions of their process, from the point of view of a PE's
+//! loop.
 
-/// Who knows of the ranks that wait for locks and conditions of their process. Each call is about the
-/// PE of the calling thread.
+/// The registry of ranks that wait for locks and conditions of their process. Each call concerns the PE of the calling
+/// thread.
 pub trait Locks: Sync {
-    /// The calling thread is a PE's from now on.
+    /// The calling thread runs a PE from now on.
     fn begin(&self);
 
-    /// The PE with this unique number is gone, with the ranks that waited on it.
+    /// The PE with this unique number has ended, with the ranks that waited on it.
     fn end(&self, uid: u32);
 
-    /// The PE, so many ranks of which are parked, is about to sleep: wakes ranks that somebody has woken
-    /// unseen, and sees to it that a wake-up is seen from now on.
+    /// The PE, with `parked` parked ranks, is about to sleep: wakes the ranks whose wake-up it has not yet
+    /// seen, and ensures that later wake-ups are seen.
     fn before_sleep(&self, parked: u32);
 
-    /// Takes out the ranks of the PE with this unique number that wait for words in these buckets
-    /// (`bucket`), of which a bit is set for each: PEs of this node have changed some.
+    /// Removes the ranks of the PE with this unique number that wait for words in the given buckets
+    /// (`bucket`; one bit of `words` each): PEs of this node have changed some of these words.
     fn take_signalled(&self, uid: u32, words: u64) -> Vec<u32>;
 }
 

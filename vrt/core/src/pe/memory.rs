@@ -1,5 +1,5 @@
-//! Memory in which a PE keeps what belongs to messages and to ranks that come. Where there is none the job ends: what
-//! was sent cannot be taken back.
+//! Memory in which a PE keeps data of messages and of arriving ranks. If there is none, the job ends: what was sent
+//! cannot be undone.
 
 use std::fmt;
 

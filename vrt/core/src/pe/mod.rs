@@ -2,35 +2,35 @@
 //!
 //! All state of a PE is plain single-threaded Rust, reached through [`with`], whose closure cannot
 //! suspend: while it runs, the thread's heap is the process's, so a suspend or a second `with`
-//! inside is caught. What a closure returns is numbers and `Copy`
-//! values; nothing of the PE's heap ever lies on a rank's stack while the rank is suspended.
+//! inside is caught. A closure returns numbers and `Copy` values; nothing of the PE's heap ever
+//! lies on a rank's stack while the rank is suspended.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `run` | the loop: ready ranks, progress, tokio's turns |
-//! | `idle` | going to sleep, and seeing that everybody does (deadlock) |
-//! | `patience` | how long it looks for something to do before |
-//! | `contexts` | what a rank has done on its communicators |
+//! | `idle` | going to sleep, and detecting that all PEs do (deadlock) |
+//! | `patience` | how long it polls before that |
+//! | `contexts` | a rank's operations on its communicators |
 //! | `ranks` | a rank's state in the PE, waking it |
-//! | `requests` | operations that are not done, what they put where, what came of them |
+//! | `requests` | incomplete operations, their memory, and their outcomes |
 //! | `ready` | the queue of ready ranks |
 //! | `send`, `receive` | messages: the engine's half of point-to-point |
 //! | `sharing` | long copies between PEs, in which both take part |
-//! | `withdraw` | taking back a send that waits for its receive |
-//! | `reserve` | receives that get their memory late, requests that nobody waits for |
-//! | `termination` | how many ranks are left, and deadlock, where nodes share no memory |
-//! | `flow` | how much memory unexpected messages take |
-//! | `extension` | what else works on a PE: migration, collective operations, windows, balancing |
-//! | `location` | what comes for ranks that are not here |
+//! | `withdraw` | withdrawing a send that waits for its receive |
+//! | `reserve` | receives that get their memory late, requests that are no longer awaited |
+//! | `termination` | how many ranks are left, and deadlock, if nodes share no memory |
+//! | `flow` | limits the memory of unexpected messages |
+//! | `extension` | extensions of a PE: migration, collective operations, windows, balancing |
+//! | `location` | packets for ranks that are not here |
 //! | `abandon` | ranks that have not ended when a local run does |
-//! | `stall` | who keeps the thread, and who waits for it |
+//! | `stall` | which rank keeps the thread, and which wait for it |
 //! | `timers` | `vrt`'s own timers |
 //! | `locks` | ranks that wait for locks of their process |
 //! | `inject` | waking a rank from another thread |
-//! | `observe` | telling an observer what happens: a trace is made of it |
-//! | `report` | what ranks wait for, what the PE has done |
-//! | `shares` | what part of its time is the runtime's own |
-//! | `answer` | the same for somebody who looks at the running job |
+//! | `observe` | reports events to an observer: the basis of traces |
+//! | `report` | reports what ranks wait for, and what the PE has done |
+//! | `shares` | the runtime's share of its time |
+//! | `answer` | the same for an observer of the running job |
 
 mod abandon;
 mod answer;
@@ -133,20 +133,20 @@ struct About {
 
 /// A PE and its ends of the rings.
 pub struct Pe {
-    /// Everything but the receiving ends, so that handlers can use it while a ring is read.
+    /// Everything except the receiving ends, so that handlers can use it while a ring is read.
     pub engine: Engine,
-    /// By the PE that sends; those through which something was sent.
+    /// By sending PE; only those that have sent something.
     consumers: Vec<Receiver>,
 }
 
-/// Everything of a PE but its receiving ends: its core, and what else works on it.
+/// Everything of a PE except its receiving ends: its core, and its extensions.
 pub struct Engine {
     /// Ranks, messages and the loop; the engine derefs to it.
     pub core: Core,
     extensions: Extensions,
 }
 
-/// What is not about an extension is the core's.
+/// Whatever does not concern an extension belongs to the core.
 impl Deref for Engine {
     type Target = Core;
 
@@ -163,13 +163,13 @@ impl DerefMut for Engine {
     }
 }
 
-/// Ranks, messages and the loop: what a PE is without any extension.
+/// Ranks, messages and the loop: a PE without extensions.
 pub struct Core {
     /// Number of this PE in the job.
     pub id: u32,
     /// Its number in the arena: unique among all PEs that share it, never 0.
     pub uid: u32,
-    /// The control memory, as this PE's node sees it.
+    /// The control memory, for this PE's node.
     pub shared: Shared,
     /// The sending ends to all PEs.
     pub net: Outgoing,
@@ -183,19 +183,19 @@ pub struct Core {
     pool_marks: flow::Pool,
     /// Sends that are done when packets have been taken once more.
     pub(crate) stalled: Vec<(u32, u32)>,
-    /// What went to other nodes since packets were last taken, in bytes and a part for each message; not
-    /// 0 while sends are stalled.
+    /// What was sent to other nodes since packets were last processed, in bytes plus a constant per message; not 0
+    /// while sends are stalled.
     sent_away: usize,
-    /// What its ranks have used, for people.
+    /// What its ranks have used, for reports.
     pub used: report::Usage,
     /// What the job's configuration says to this PE.
     pub(crate) options: Options,
-    /// What of it concerns standard sends.
+    /// The part that concerns standard sends.
     eager: Eager,
     pub(crate) timers: timers::Timers,
     pub(crate) injected: Arc<inject::Injector>,
     observer: Option<Box<dyn Observer>>,
-    /// Until when it has been told what the PE has done.
+    /// Until when the observer has been told what the PE has done.
     observed_until: u64,
     locks: &'static dyn Locks,
     /// How many ranks wait for these.
@@ -206,39 +206,39 @@ pub struct Core {
     stamp: u64,
     /// Cycles between two turns of tokio.
     tokio_period: u64,
-    /// Cycles after which a rank has run for long.
+    /// Cycles after which a rank counts as running for long.
     long_run: u64,
     /// Cycles of [`run::SLICE`].
     slice: u64,
-    /// The next look at the rings is due when ranks were resumed so often.
+    /// The number of resumed ranks after which the rings are polled next.
     next_look: u32,
-    /// Calls of the running rank that could have suspended it, and how many there may be of ranks that others wait behind.
+    /// Calls of the running rank that could have suspended it, and the limit if other ranks wait.
     calls_ahead: u32,
     most_calls_ahead: u32,
     patience: patience::Patience,
     look_time: patience::LookTime,
-    /// Cycles spent in ranks, with the switches to them.
+    /// Cycles spent in ranks, including the switches to them.
     pub busy: u64,
-    /// Cycles asleep or looking for work.
+    /// Cycles asleep or polling.
     pub idle: u64,
-    /// Times that a rank has stopped running; the watchdog looks at it.
+    /// How often a rank has stopped running; read by the watchdog.
     pub switches: AtomicU64,
-    /// The PE sleeps or looks for work now, which is booked as idle; who counts shares looks at it.
+    /// The PE sleeps or polls now, which counts as idle; read by the thread that samples shares.
     pub idles: AtomicBool,
     /// Ranks resumed so far, and when tokio last had a turn.
     pub(crate) resumes: u32,
     /// Calls in a row that could have let others run, and did not, as there was nothing to run.
     pub(crate) calls_without_turn: u32,
-    /// Times it has slept since something happened, where other nodes cannot wake it.
+    /// How often it has slept since something happened, if other nodes cannot wake it.
     back_offs: u32,
-    /// When it is looked again what threads of ranks do, in nanoseconds.
+    /// When the state of ranks' threads is checked next, in nanoseconds.
     next_look_at_threads: u64,
     tokio_turn: u64,
     /// Ranks whose stacks have their guards in this process.
     guarded: Vec<bool>,
-    /// What has come for ranks that are on their way here.
+    /// Packets for ranks that are moving here.
     coming: location::Coming,
-    /// Packets that are to be taken once more.
+    /// Packets that must be processed again.
     again: VecDeque<location::StrayPacket>,
     /// When extensions want to be called, by the cycle counter.
     due: u64,
@@ -246,56 +246,56 @@ pub struct Core {
     pub(crate) has_gathered: bool,
     /// The PE whose packets are being taken.
     pub(crate) receiving_from: u32,
-    /// What every rank runs.
+    /// The program of every rank.
     pub program: Program,
     /// Parcels of which some pieces have come.
     pub(crate) parcels: parcel::Incoming,
     /// What the nodes of the job agree on.
     termination: termination::Termination,
-    /// The status with which the rank that just suspended has exited.
+    /// The exit status of the rank that just suspended.
     exiting: Option<i32>,
 }
 
-/// What a PE needs to know of its job's configuration.
+/// The part of the job's configuration that a PE needs.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Longest message that is sent before its receive is known; `None`: as it is best.
+    /// The longest message that is sent before its receive is known; `None`: chosen automatically.
     pub eager: Option<usize>,
     /// Bytes that unexpected messages of a rank may take before their senders have to wait.
     pub unexpected: usize,
-    /// The PE lives in a thread of a process that goes on without it.
+    /// The PE lives in a thread of a process that continues without it.
     pub local: bool,
-    /// There are more PEs than cores: an idle PE gives its core away.
+    /// There are more PEs than cores: an idle PE yields its core.
     pub oversubscribed: bool,
     /// Memory means the same on all PEs, so that ranks can move with it.
     pub memory_moves: bool,
     /// Report what ranks leave behind in their heaps.
     pub check_leaks: bool,
-    /// Search all memory of a rank at each move, and say what it refers to.
+    /// Search all memory of a rank at each move, and report what it refers to.
     pub check_moves: bool,
-    /// Look for pointers into the PE's heap on the stacks of suspended ranks.
+    /// Search the stacks of suspended ranks for pointers into the PE's heap.
     pub check_stacks: bool,
 }
 
-/// What a PE is made from.
+/// The arguments for creating a PE.
 pub struct Setup {
     /// Number of the PE in the job.
     pub id: u32,
     /// Its number in the arena: unique among all PEs that share it, never 0.
     pub uid: u32,
-    /// The control memory, as the PE's node sees it.
+    /// The control memory, for the PE's node.
     pub shared: Shared,
     /// The event descriptors of the PE and of those that it wakes.
     pub events: Events,
-    /// The way to PEs that share no memory with this one.
+    /// The transport to PEs that share no memory with this one.
     pub remote: Option<Box<dyn Remote>>,
-    /// What the job's configuration says to the PE.
+    /// The part of the job's configuration that concerns the PE.
     pub options: Options,
-    /// What works on the PE beside its core.
+    /// The PE's extensions.
     pub extensions: Extensions,
-    /// Who is told what happens on the PE.
+    /// The observer of events on the PE.
     pub observer: Option<Box<dyn Observer>>,
-    /// Who knows of ranks that wait for locks.
+    /// The registry of ranks that wait for locks.
     pub locks: &'static dyn Locks,
     /// Slot of the payload pool.
     pub pool: SlotId,
@@ -307,7 +307,7 @@ impl Pe {
     /// Builds a PE, prepares its slots and makes the calling thread its rank thread.
     ///
     /// # Safety
-    /// The slots are this PE's alone, and the thread is no PE's.
+    /// The slots belong to this PE alone, and the thread belongs to no PE.
     pub unsafe fn new(setup: Setup, program: Program, arena: &Arena) -> Box<Pe> {
         let Setup { observer, extensions, locks, pool, ranks, .. } = setup;
         let Setup { id, uid, shared, events, remote, options, .. } = setup;
@@ -394,7 +394,7 @@ impl Pe {
     /// Makes this the PE of the calling thread until the guard is dropped, and the PE with it.
     ///
     /// # Panics
-    /// When the thread has a PE.
+    /// If the thread has a PE.
     pub fn enter(self: Box<Pe>) -> Entered {
         assert!(ABOUT.get().is_none(), "this thread runs ranks already");
         let about = About { pool: self.engine.pool, id: self.engine.id };
@@ -431,7 +431,7 @@ impl Drop for Entered {
 /// Runs `f` on the PE of the running rank, on the process's heap. `f` cannot suspend.
 ///
 /// # Panics
-/// When no rank runs on this thread, or inside another `with`.
+/// If no rank runs on this thread, or inside another `with`.
 #[inline(always)]
 pub fn with<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
     let result = enter(f);
@@ -502,7 +502,7 @@ impl Drop for Inside {
 /// Runs `f` on the PE of this thread while its loop does not run: before it, or after it.
 ///
 /// # Panics
-/// When the thread is no PE's, a rank or the loop runs on it, or inside itself.
+/// If the thread has no PE, a rank or the loop runs on it, or inside itself.
 pub fn while_stopped<R>(f: impl FnOnce(&mut Pe) -> R) -> R {
     struct GiveBack(*mut Pe);
     impl Drop for GiveBack {
@@ -578,7 +578,7 @@ fn exit_current(status: i32) {
     with(|pe| pe.engine.exiting = Some(status));
 }
 
-/// Whether a slot can be used again: its rank has ended and left nothing.
+/// Whether a slot can be reused: its rank has ended and left nothing.
 pub fn slot_is_clean(slot: SlotId) -> bool {
     Arena::current().is_some_and(|arena| {
         let header = arena.header(slot);
@@ -590,12 +590,12 @@ pub fn slot_is_clean(slot: SlotId) -> bool {
     })
 }
 
-/// The slot of the payload pool of this thread's PE, or null; works in the middle of anything.
+/// The slot of the payload pool of this thread's PE, or null; may be called at any point.
 pub fn pool_of_thread() -> *mut SlotHeader {
     ABOUT.get().map_or(std::ptr::null_mut(), |about| about.pool)
 }
 
-/// The rank and PE of this thread, for messages; works in the middle of anything.
+/// The rank and PE of this thread, for messages; may be called at any point.
 pub fn whereabouts() -> Option<(u32, u32)> {
     ABOUT.get().map(|about| (RAN_LAST.get(), about.id))
 }

@@ -1,9 +1,8 @@
-//! What an observer of a PE hears: a trace is made of it.
+//! The events that an observer of a PE receives: the basis of traces.
 //!
-//! Where nobody observes, each place asks for that once and goes on. Times are stamps of the cycle
-//! counter; those between `from` and `to` of [`Event::Ran`] and [`Event::Idle`] follow each other
-//! from the PE's beginning on, without a gap but for the time in which it takes a rank in, and the times of
-//! a rank add up to its [`Counters`](super::Counters).
+//! Without an observer, each place costs one check. Times are stamps of the cycle counter; those between `from` and
+//! `to` of [`Event::Ran`] and [`Event::Idle`] follow each other from the PE's beginning on, without a gap except for
+//! the time in which the PE takes in a rank, and the times of a rank add up to its [`Counters`](super::Counters).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -11,13 +10,13 @@ use super::{Core, Pe, Status, in_rank, with};
 use crate::mailbox::Pattern;
 use crate::net::Packet;
 
-/// Who is told what happens on a PE, on the PE's thread and the process's heap.
+/// Receives the events of a PE, on the PE's thread and the process's heap.
 pub trait Observer {
     /// Something has happened just now.
     fn observe(&mut self, event: Event<'_>);
 }
 
-/// What has happened. Ranks are ranks of the job.
+/// An event. Ranks are ranks of the job.
 #[derive(Clone, Copy, Debug)]
 pub enum Event<'a> {
     /// A rank has run.
@@ -28,7 +27,7 @@ pub enum Event<'a> {
         from: u64,
         /// When it stopped.
         to: u64,
-        /// What it does now.
+        /// What it does next.
         then: Then,
     },
     /// No rank could run.
@@ -40,11 +39,11 @@ pub enum Event<'a> {
     },
     /// A rank has sent a message.
     Sent(Envelope),
-    /// A message has got its receive. Its sender may still wait for that, and its data come later.
+    /// A message has been matched. Its sender may still wait for that, and its data may arrive later.
     Matched(Envelope),
-    /// A rank has sent a message, which has got its receive at once.
+    /// A rank has sent a message, which was matched at once.
     SentAndMatched(Envelope),
-    /// The receive of a message was given up: it waits for another one.
+    /// The receive of a message was cancelled: the message waits for another one.
     PutBack {
         /// The receiver.
         rank: u32,
@@ -58,7 +57,7 @@ pub enum Event<'a> {
         /// The call, if it is known.
         call: &'static str,
     },
-    /// A rank's part in the first collective operation of the context that it has begun is over.
+    /// A rank has finished its part in the first collective operation of the context that it has begun.
     CollectiveEnds {
         /// The rank.
         rank: u32,
@@ -71,44 +70,44 @@ pub enum Event<'a> {
     Leaves {
         /// The rank.
         rank: u32,
-        /// The PE that it goes to.
+        /// The destination PE.
         to: u32,
-        /// Bytes that travel.
+        /// Bytes transferred.
         bytes: u64,
         /// How it moves.
         by: By,
     },
-    /// A rank has come from another PE.
+    /// A rank has arrived from another PE.
     Comes {
         /// The rank.
         rank: u32,
-        /// The PE that it comes from.
+        /// The source PE.
         from: u32,
     },
     /// A rank was to move and could not.
     Stays {
         /// The rank.
         rank: u32,
-        /// What keeps it.
+        /// What pins it.
         why: &'a str,
     },
     /// A balancing step has found the loads, and decided.
     Step {
         /// Number of the step.
         number: u32,
-        /// What decides.
+        /// The strategy that decides.
         strategy: &'a str,
         /// Every rank that has not ended.
         ranks: &'a [Placed],
     },
-    /// A rank has come into a region of its program.
+    /// A rank has entered a region of its program.
     RegionBegins {
         /// The rank.
         rank: u32,
-        /// What the program calls it.
+        /// The program's name for it.
         name: &'a str,
     },
-    /// A rank has left the region that it came into last.
+    /// A rank has left the region that it entered last.
     RegionEnds {
         /// The rank.
         rank: u32,
@@ -128,21 +127,21 @@ pub enum Event<'a> {
     },
 }
 
-/// What a rank does that has stopped running.
+/// What a rank does after it has stopped running.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Then {
-    /// It is ready to go on.
+    /// It is ready to run.
     Ready,
-    /// It runs on: the PE has looked whether what it waits for would come soon.
+    /// It continues running: the PE polled whether what it waits for would arrive soon.
     Looks,
     /// It waits in a call.
     Waits {
         /// The call, or empty.
         call: &'static str,
-        /// The partner, as a rank of the communicator; `ANY` of any, `None` where there is none.
+        /// The partner, as a rank of the communicator; `ANY` for any, `None` if there is none.
         partner: Option<i32>,
     },
-    /// Its program is over.
+    /// Its program has ended.
     Over,
 }
 
@@ -164,14 +163,14 @@ impl By {
     }
 }
 
-/// A message, on the way or there.
+/// A message, in flight or received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Envelope {
-    /// Rank of the job that has sent it.
+    /// The sending rank of the job.
     pub from: u32,
-    /// Rank of the job that it is for.
+    /// The destination rank of the job.
     pub to: u32,
-    /// The how many-th it is from this rank to that one.
+    /// Its index among the messages from this rank to that one.
     pub sequence: u32,
     /// Its context.
     pub context: u32,
@@ -193,22 +192,22 @@ impl Envelope {
 pub struct Placed {
     /// The rank.
     pub rank: u32,
-    /// The PE that has it.
+    /// Its current PE.
     pub at: u32,
-    /// The PE that is to have it.
+    /// The PE that it is assigned to.
     pub to: u32,
     /// Time that it has run since the last step.
     pub seconds: f64,
     /// Live bytes of its memory.
     pub bytes: u64,
-    /// Something keeps it where it is.
+    /// Whether it is pinned.
     pub pinned: bool,
 }
 
 /// A PE of this process is observed.
 static OBSERVED: AtomicBool = AtomicBool::new(false);
 
-/// Whether there can be observers. Built with `--cfg vrt_unobserved` there are none, and no place looks for one:
+/// Whether there can be observers. If built with `--cfg vrt_unobserved` there are none, and no place checks for one:
 /// `scripts/bench --tracing` compares with that.
 pub const CAN_BE_OBSERVED: bool = cfg!(not(vrt_unobserved));
 
@@ -218,13 +217,13 @@ pub fn is_observed() -> bool {
     CAN_BE_OBSERVED && OBSERVED.load(Ordering::Relaxed)
 }
 
-/// A rank of this thread has come into a region of its program that it calls so.
+/// A rank of this thread has entered a region of its program with this name.
 #[inline]
 pub fn region_begins(name: &str) {
     of_running(|rank| Event::RegionBegins { rank, name });
 }
 
-/// The running rank has left the region that it came into last.
+/// The running rank has left the region that it entered last.
 #[inline]
 pub fn region_ends() {
     of_running(|rank| Event::RegionEnds { rank });
@@ -263,13 +262,13 @@ impl Core {
         }
     }
 
-    /// Whether somebody is told what happens.
+    /// Whether there is an observer.
     #[inline(always)]
     pub fn has_observer(&self) -> bool {
         CAN_BE_OBSERVED && self.observer.is_some()
     }
 
-    /// Tells the observer, if there is one.
+    /// Reports an event to the observer, if there is one.
     #[cold]
     #[inline(never)]
     pub fn observe(&mut self, event: Event<'_>) {
@@ -341,7 +340,7 @@ impl Core {
 }
 
 impl Pe {
-    /// Takes the observer away: the PE is over.
+    /// Removes the observer: the PE has ended.
     pub fn take_observer(&mut self) -> Option<Box<dyn Observer>> {
         self.engine.core.observer.take()
     }

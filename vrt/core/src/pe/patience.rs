@@ -1,12 +1,12 @@
-//! How long a PE looks for something to do before it sleeps.
+//! How long a PE polls before it sleeps.
 //!
-//! To fall asleep and to be woken takes some tens of microseconds, which whoever waits for this PE waits too. So a
-//! PE with a core of its own looks for that long at least: waits are then never much longer than they would have been
-//! if it had known. Where its sleeps turn out to be short it looks longer the next time, up to a time of which a sleep
-//! would be a small part. Where they are long it goes back, step by step.
+//! Falling asleep and being woken takes several tens of microseconds, and everything that waits for this PE waits as
+//! long. So a PE with its own core polls at least for that long: waits are then never much longer than with perfect
+//! foresight. If its sleeps turn out to be short, it polls longer the next time, up to a time of which a sleep would be
+//! a small part. If they are long, the time shrinks again step by step.
 //!
-//! A core that others use is another matter: who looks there may keep the very process from it that has
-//! what is looked for. A gap between two looks tells that; then patience is at its end, and the least again.
+//! On a shared core, polling may keep from the core the very process that would provide what is polled for. A gap
+//! between two polls reveals that; then the PE stops polling, and starts from the minimum again.
 
 use std::time::Duration;
 
@@ -32,12 +32,12 @@ impl Patience {
         Patience { now: cycles(LEAST), least: cycles(LEAST), most: cycles(MOST) }
     }
 
-    /// For how long to look this time.
+    /// How long to poll this time.
     pub fn cycles(&self) -> u64 {
         self.now
     }
 
-    /// After having looked in vain the PE slept for so long, until another one woke it.
+    /// After polling in vain the PE slept for this long, until another one woke it.
     pub fn slept(&mut self, cycles: u64) {
         let enough = self.now.saturating_add(cycles);
         self.now = match enough <= self.most {
@@ -47,8 +47,7 @@ impl Patience {
         };
     }
 
-    /// So many cycles lie between two looks: whether something else has run on the core meanwhile. Then there
-    /// is no more looking.
+    /// The number of cycles between two polls: whether something else has run on the core meanwhile. Then polling ends.
     pub fn ends_at_gap(&mut self, cycles: u64) -> bool {
         let is_interrupted = cycles > self.least;
         if is_interrupted {
@@ -67,13 +66,13 @@ impl LookTime {
         LookTime(((LOOK.as_secs_f64() * cycles_per_second) as u64).max(1))
     }
 
-    /// What so many looks have taken, about.
+    /// The approximate time of this many polls.
     pub fn of(&self, looks: u32) -> u64 {
         u64::from(looks) * self.0
     }
 
-    /// So many looks have taken so many cycles. That may be much more than they need, if something else has run on
-    /// the core meanwhile, so the time grows by small steps only.
+    /// This many polls have taken this many cycles. That may be much more than they need, if something else has run on
+    /// the core meanwhile, so the estimate grows only in small steps.
     pub fn have_taken(&mut self, looks: u32, cycles: u64) {
         let one = cycles / u64::from(looks.max(1));
         self.0 = one.clamp(1, self.0 + self.0 / 8 + 1);

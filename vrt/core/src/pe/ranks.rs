@@ -1,4 +1,4 @@
-//! What a PE keeps of each of its ranks. All of it is numbers and bytes that can be sent along
+//! What a PE keeps about each of its ranks. All of it is numbers and bytes that can be sent along
 //! when the rank moves; what the rank itself allocated lies in its slot.
 
 use std::cell::Cell;
@@ -17,16 +17,16 @@ use crate::pe::requests::{Completion, RESERVES, Request, Room, Started, copy_sho
 use crate::pe::{Core, RAN_LAST};
 use vrt_slot::{SlotHeader, hooks};
 
-/// Where a rank is in its life; see the diagram in `rank`.
+/// The state of a rank in its life cycle; see the diagram in `rank`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// It can go on, and is in the queue of ready ranks.
+    /// It can run, and is in the queue of ready ranks.
     Ready,
     /// It runs on the PE's thread.
     Running,
-    /// It is suspended until something happens that it awaits.
+    /// It is suspended until an event that it awaits.
     Waiting,
-    /// Its program has ended; some of its messages may still be on their way.
+    /// Its program has ended; some of its messages may still be in flight.
     Ended,
 }
 
@@ -34,21 +34,21 @@ pub enum Status {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Obstacle {
     pub why: &'static str,
-    /// How many steps in a row have found one.
+    /// How many consecutive steps have found one.
     pub steps: u32,
 }
 
-/// A rank, seen from its PE. What a switch and a message touch comes first, up to `matched`: with very
-/// many ranks every line of it has to come from memory.
+/// A rank, from the point of view of its PE. The fields used by a switch and a message come first, up to `matched`:
+/// with very many ranks every cache line must come from memory.
 #[repr(C, align(64))]
 pub struct RankState {
     /// The header of its slot, which this PE owns; never null.
     pub slot: *mut SlotHeader,
-    /// On the rank's stack: where it looks for the outcome of the request it awaits, or null.
+    /// On the rank's stack: where it reads the outcome of the request it awaits, or null.
     pub awaited: *const Awaited,
     /// What has to happen before it is resumed.
     pub(crate) awaiting: Awaiting,
-    /// Where it is in its life.
+    /// Its state in its life cycle.
     pub status: Status,
     /// Something happened while it ran that it has to look at again.
     pub(crate) notified: bool,
@@ -56,7 +56,7 @@ pub struct RankState {
     pub(crate) probing: bool,
     /// The request that the message at hand is reserved for.
     pub(crate) reserving: Option<u32>,
-    /// What was measured of it; it takes this along when it moves.
+    /// Its measurements; it takes them along when it moves.
     pub counters: Counters,
     /// Its requests by number, with those that are not in use.
     pub(crate) requests: Vec<Request>,
@@ -64,28 +64,28 @@ pub struct RankState {
     /// What it waits for, for people; out of date while `awaited` is not null.
     pub(crate) wait: Wait,
     pub(crate) posted: Posted,
-    /// What it knows of each rank it talks to, and messages that came before their turn.
+    /// Its data about each partner, and messages that arrived early.
     pub peers: Peers<(Packet, UnexpectedPayload)>,
-    /// Messages that have come, and for which no receive was posted.
+    /// Messages that have arrived without a posted receive.
     pub unexpected: UnexpectedQueue,
     pub(crate) flow: Flow,
-    /// What was done on the contexts of its communicators.
+    /// Its operations on the contexts of its communicators.
     pub collectives: Begun,
     /// It offers itself to be moved, and waits.
     pub at_sync: Option<AtSync>,
     /// Messages taken by matched probes and not received yet.
     pub matched: Vec<Option<(Packet, UnexpectedPayload)>>,
-    /// Requests that nobody waits for any more and that were not done when they were given up.
+    /// Requests that are no longer awaited and were not done when they were given up.
     pub detached: Vec<u32>,
     /// What it waits for inside a call that is not `vrt`'s.
     pub(crate) blocked: Blocked,
-    /// Where in space its work is, if it said so.
+    /// The position of its work in space, if given.
     pub coordinates: Option<[f64; 3]>,
     /// How often it has moved.
     pub moves: u32,
-    /// A balancing step with a period has moved it: PE 0 waits to hear that it has come.
+    /// A balancing step with a period has moved it: PE 0 waits for the news of its arrival.
     pub moved_in_step: bool,
-    /// How often it had been resumed when it came by such a step, or began: until it has run it does not move by one.
+    /// How often it had been resumed when it arrived by such a step, or began: until it has run, no such step moves it.
     pub came_at: Option<u64>,
     /// How often it has offered itself to be moved.
     pub at_sync_calls: u32,
@@ -93,34 +93,33 @@ pub struct RankState {
     pub(crate) obstacle: Option<Obstacle>,
     /// Why it could not go where it wanted to.
     pub refused: Option<&'static str>,
-    /// Where it is to go when it next offers itself.
+    /// Its destination when it next offers itself.
     pub destination: Option<u32>,
-    /// The state from which it began again here, until it asks for it.
+    /// The state from which it restarted here, until it requests it.
     pub restored: Option<Encoded>,
     /// Communicators and windows that it has made and not dropped.
     pub owned: Owned,
     /// Its parts of the windows that it has made and not freed, by context.
     pub windows: FxHashMap<u32, WindowPart>,
-    /// Counters that others increase, by context and number of their exchange.
+    /// Counters that others increment, by context and number of their exchange.
     pub counters_of_exchanges: FxHashMap<(u32, u32), u64>,
 }
 
-/// A rank's part of a window: addresses in its heap, which stay as they are until all ranks have
-/// freed the window.
+/// A rank's part of a window: addresses in its heap, which are stable until all ranks have freed the window.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct WindowPart {
-    /// Where its values begin.
+    /// The address of its values.
     pub address: usize,
     /// Length of its values.
     pub bytes: usize,
-    /// Where its locks are.
+    /// The address of its locks.
     pub control: usize,
 }
 
-/// How many things a rank has made that its PE or others keep something for.
+/// The number of a rank's objects for which its PE or others keep data.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Owned {
-    /// Communicators, but for those that are there from the beginning. A window has one, too.
+    /// Communicators, except predefined ones. A window has one, too.
     pub communicators: u32,
     /// Windows that it has not freed.
     pub windows: u32,
@@ -129,17 +128,17 @@ pub struct Owned {
 /// The encoded state of a rank, in some pool of the node.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Encoded {
-    /// Where it begins.
+    /// Its address.
     #[serde(with = "crate::net::address")]
     pub at: *mut u8,
     /// Its length in bytes.
     pub len: usize,
 }
 
-/// A rank in `migrate`: its request, and where its encoded state lies in the pool of its PE.
+/// A rank in `migrate`: its request, and its encoded state in the pool of its PE.
 #[derive(Clone, Copy, Debug)]
 pub struct AtSync {
-    /// The request that is done when the rank may go on.
+    /// The request that is done when the rank may continue.
     pub request: u32,
     /// Address of the encoded state; 0 if it does not move by one.
     pub(crate) at: usize,
@@ -152,7 +151,7 @@ pub struct AtSync {
 pub(crate) struct Blocked {
     /// The word of the lock or condition that it waits for; it stays on its PE meanwhile.
     pub lock: Option<usize>,
-    /// How often it has looked by itself whether to go on, parked, since it was last woken.
+    /// How often it has polled by itself, parked, since it was last woken.
     pub spins: u32,
 }
 
@@ -163,37 +162,37 @@ pub(crate) enum Awaiting {
     Anything,
 }
 
-/// What was measured of a rank. Times are cycles of the time stamp counter.
+/// The measurements of a rank. Times are cycles of the time stamp counter.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Counters {
     /// Cycles for which it has run.
     pub run: u64,
     /// How often it has stopped running.
     pub switches: u64,
-    /// Of `run`, what the balancer has been told.
+    /// The part of `run` that has been reported to the balancer.
     pub reported: u64,
-    /// The balancer has been told of the rest, too, and has not decided yet.
+    /// The rest has been reported to the balancer, too, which has not decided yet.
     pub is_reported: bool,
 }
 
 /// What came of a message that was to be put straight into a receive.
 pub(super) enum Delivery {
-    /// It was; `ready`: the rank is to be put in the queue of ready ranks.
+    /// It was received; `ready`: the rank must be put in the queue of ready ranks.
     Received { ready: bool },
     /// It is the next of its pair, and counted as such, but has no receive yet.
     Unexpected,
     /// The same, and it is reserved for a request.
     Reserved(u32),
-    /// It is not the next, or others of the rank came early. Nothing has changed.
+    /// It is not the next, or other messages of the rank arrived early. Nothing has changed.
     TooEarly,
 }
 
-/// What a rank waits for, for the table of a deadlock.
+/// What a rank waits for, for the deadlock table.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wait {
     /// The call in which it waits.
     pub(crate) site: Site,
-    /// Context, partner and tag where it has them.
+    /// Context, partner and tag, if it has them.
     pub pattern: Option<Pattern>,
 }
 
@@ -205,10 +204,10 @@ impl Site {
     }
 }
 
-/// What a blocked rank has on its stack for its PE.
+/// What a blocked rank keeps on its stack for its PE.
 #[derive(Debug)]
 pub struct Awaited {
-    /// The outcome of its request, once it is there.
+    /// The outcome of its request, once available.
     pub outcome: Cell<Option<Completion>>,
     /// For people.
     pub(crate) wait: Wait,
@@ -260,7 +259,7 @@ impl RankState {
         self.counters_of_exchanges.clear();
     }
 
-    /// Gives back the state from which the rank began again.
+    /// Frees the state from which the rank restarted.
     pub fn drop_restored(&mut self) {
         if let Some(Encoded { at, .. }) = self.restored.take() {
             // SAFETY: a block that belongs to this rank alone.
@@ -295,7 +294,7 @@ impl RankState {
         &mut self.requests[number as usize]
     }
 
-    /// The outcome of a request that is done, which is over then.
+    /// The outcome of a request that is done; this ends the request.
     #[inline]
     pub fn take_if_done(&mut self, number: u32) -> Option<Completion> {
         let request = &mut self.requests[number as usize];
@@ -309,7 +308,7 @@ impl RankState {
         Some(outcome)
     }
 
-    /// Marks a request as done. Returns whether the rank is to be put in the queue of ready ranks.
+    /// Marks a request as done. Returns whether the rank must be put in the queue of ready ranks.
     #[inline(always)]
     pub fn finish(&mut self, number: u32) -> bool {
         self.requests[number as usize].done = true;
@@ -371,7 +370,7 @@ impl RankState {
         }
     }
 
-    /// Whether a request is done; it stays.
+    /// Whether a request is done; the request is kept.
     pub fn is_done(&self, number: u32) -> bool {
         self.requests[number as usize].done
     }
@@ -381,12 +380,12 @@ impl RankState {
         self.notified = true;
     }
 
-    /// The outcome of a request that is done; it stays.
+    /// The outcome of a request that is done; the request is kept.
     pub fn outcome_of(&self, number: u32) -> Completion {
         self.requests[number as usize].outcome
     }
 
-    /// Notes that the running rank waits for a request (`None`: for anything that may come).
+    /// Records that the running rank waits for a request (`None`: for anything that may arrive).
     pub fn await_request(&mut self, number: Option<u32>, wait: Wait) {
         self.awaiting = match (self.awaiting, number) {
             (Awaiting::Nothing, Some(number)) => Awaiting::Request(number),
@@ -433,7 +432,7 @@ impl Core {
     /// The state of the running rank.
     ///
     /// # Panics
-    /// When none runs.
+    /// If none runs.
     #[inline(always)]
     pub fn running(&mut self) -> &mut RankState {
         match self.ranks.get_mut(self.current as usize).and_then(Option::as_deref_mut) {
@@ -511,8 +510,8 @@ impl Core {
         true
     }
 
-    /// Lets others at the running rank's part of a window. Whoever knows of the window may come at once, so that
-    /// this has to be before the rank tells others that it has its part.
+    /// Gives others access to the running rank's part of a window. Any rank that knows the window may access it at
+    /// once, so this must happen before the rank tells others that it has its part.
     pub fn add_window(&mut self, context: u32, part: WindowPart) {
         let state = self.running();
         state.owned.windows += 1;
@@ -520,7 +519,7 @@ impl Core {
         self.used.made.windows += 1;
     }
 
-    /// The running rank has no part of the window any more.
+    /// The running rank has freed its part of the window.
     pub fn remove_window(&mut self, context: u32) {
         let state = self.running();
         state.owned.windows = state.owned.windows.saturating_sub(1);

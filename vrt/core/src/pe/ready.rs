@@ -1,15 +1,14 @@
-//! The queue of the ranks that are ready to run, first come, first served.
+//! The queue of the ranks that are ready to run, first in, first out.
 //!
-//! Every switch and every message to a waiting rank goes through it, so it is a ring whose length is a
-//! power of two, and no call is made unless it grows. A rank that has moved away may still be in it;
-//! whoever takes it out looks.
+//! Every switch and every message to a waiting rank goes through it, so it is a ring whose length is a power of two,
+//! and no call is made unless it grows. A rank that has moved away may still be in it; the taker checks.
 
 /// Ranks in the order in which they became ready.
 #[derive(Debug)]
 pub(crate) struct ReadyQueue {
-    /// As many as a power of two.
+    /// Its length is a power of two.
     ring: Box<[u32]>,
-    /// Where the first one is, without the bits that go around the ring.
+    /// The index of the first one, not reduced to the ring's length.
     first: usize,
     len: usize,
 }

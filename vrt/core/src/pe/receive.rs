@@ -1,4 +1,4 @@
-//! Receiving: what happens to a message when it comes, and to a receive when it is posted.
+//! Receiving: what happens when a message arrives, and when a receive is posted.
 
 use serde::{Deserialize, Serialize};
 
@@ -21,33 +21,33 @@ use vrt_slot::hooks;
 /// Messages this long go to other nodes without a copy in between, where the transport can do that.
 const DIRECT: u64 = 16 << 10;
 
-/// Where the data of an arriving message is, now.
+/// The current place of an arriving message's data.
 #[derive(Clone, Copy, Debug)]
 pub enum Body {
     /// In the packet.
     Inline,
-    /// At an address that is good only during the call.
+    /// At an address that is valid only during the call.
     Here(*const u8),
-    /// In the arena, in the buffer of a sender who waits.
+    /// In the arena, in the buffer of a waiting sender.
     InArena(*const u8),
-    /// With a sender who waits to be asked for it.
+    /// With a sender that waits until the data is requested.
     Staged,
 }
 
-/// Where the data of a message is that waits for its receive.
+/// The place of the data of a message that waits for its receive.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub enum UnexpectedPayload {
     /// In its packet.
     Inline,
     /// A block of some PE's pool.
     Pool(#[serde(with = "crate::net::address")] *mut u8),
-    /// In the buffer of a sender who waits, at this address in the arena.
+    /// In the buffer of a waiting sender, at this address in the arena.
     InArena(#[serde(with = "crate::net::address")] *mut u8),
-    /// With a sender who waits to be asked for it.
+    /// With a sender that waits until the data is requested.
     Staged,
 }
 
-/// What a probe tells of a message.
+/// The result of a probe.
 #[derive(Clone, Copy, Debug)]
 pub struct Probed {
     /// The sender's rank in the communicator.
@@ -56,7 +56,7 @@ pub struct Probed {
     pub tag: i32,
     /// The message's length.
     pub bytes: u64,
-    /// What its elements are.
+    /// Its element type.
     pub signature: Signature,
 }
 
@@ -99,10 +99,10 @@ impl Engine {
 }
 
 impl Core {
-    /// A first packet of a message has come: matches it, in the order of its pair.
+    /// The first packet of a message has arrived: matches it, in the order of its pair.
     ///
     /// # Safety
-    /// The body's address is readable for the length that the packet says.
+    /// The body's address is readable for the length given in the packet.
     #[inline]
     pub unsafe fn arrive(&mut self, packet: &Packet, body: Body) {
         let Some(state) = self.ranks[packet.to as usize].as_deref_mut() else {
@@ -355,7 +355,7 @@ impl Core {
         self.post(&answer);
     }
 
-    /// Sends a packet that has nothing beside it to a rank, here or elsewhere.
+    /// Sends a packet without further data to a rank, here or elsewhere.
     pub fn post(&mut self, packet: &Packet) {
         let pe = self.shared.location(packet.to);
         // SAFETY: nothing lies beside the packet, says the documentation.
@@ -504,8 +504,8 @@ impl Core {
         unsafe { self.receive_kept(pattern, room) }
     }
 
-    /// Starts a receive of the running rank that it will wait for later. If the rank has run ahead, what it got is
-    /// kept until it does, so that it lets others run then.
+    /// Starts a receive of the running rank that it will wait for later. If the rank has run ahead, the message that it
+    /// got is kept until it waits, so that it lets others run then.
     ///
     /// # Safety
     /// As [`receive`](Self::receive).
@@ -573,7 +573,7 @@ impl Core {
         self.pool_shrank();
     }
 
-    /// How a request stands.
+    /// The state of a request.
     pub fn outcome(&mut self, request: u32) -> Started {
         match self.running().take_if_done(request) {
             Some(outcome) => Started::Done(outcome),
@@ -581,7 +581,7 @@ impl Core {
         }
     }
 
-    /// Looks for a message without receiving it.
+    /// Searches for a message without receiving it.
     pub fn probe(&mut self, pattern: Pattern) -> Option<Probed> {
         let state = self.running();
         if state.unexpected.is_empty() {
@@ -613,8 +613,7 @@ impl Core {
         self.outcome(request)
     }
 
-    /// Takes back a posted receive. Its request is done then, cancelled, unless a message was
-    /// there first.
+    /// Withdraws a posted receive. Its request is then done, cancelled, unless a message was there first.
     pub fn cancel(&mut self, request: u32) -> bool {
         let state = self.running();
         let Request { pattern: Some(pattern), to: None, reserves, .. } =

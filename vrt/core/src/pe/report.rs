@@ -1,4 +1,4 @@
-//! What a PE tells people: what its ranks wait for, and what it has done.
+//! The reports of a PE: what its ranks wait for, and what it has done.
 
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -7,7 +7,7 @@ use crate::mailbox::ANY;
 use crate::pe::{self, Core, Owned, RankState, Status, shares};
 use vrt_slot::report;
 
-/// What each rank of this PE waits for, a line each, when its loop has ended.
+/// What each rank of this PE waits for, one per line, after its loop has ended.
 pub fn waits() -> Vec<String> {
     pe::while_stopped(|pe| pe.engine.waits())
 }
@@ -59,7 +59,7 @@ impl Core {
             .collect()
     }
 
-    /// How fast the cycle counter runs.
+    /// The frequency of the cycle counter.
     pub fn cycles_per_second(&self) -> f64 {
         let (cycles, time) = self.began;
         let elapsed = time.elapsed();
@@ -69,8 +69,8 @@ impl Core {
         pe::cycle_counter().wrapping_sub(cycles) as f64 / elapsed.as_secs_f64()
     }
 
-    /// Two lines on stderr: time in ranks, in the runtime, idle; and what ranks have used. `groups`
-    /// of ranks are left that their communicators have made.
+    /// Prints two lines on stderr: time in ranks, in the runtime, idle; and what ranks have used.
+    /// `groups` is the number of remaining groups of communicators that ranks have made.
     pub fn print_statistics(&self, groups: usize) {
         let job = self.shared.job();
         let total = (self.idle + self.busy).max(1) as f64;
@@ -109,7 +109,7 @@ impl Core {
 /// What ranks have used while they were on a PE.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Usage {
-    /// The most that the heap of a rank has grown to that has ended here, and the rank.
+    /// The largest heap of a rank that has ended here, and the rank.
     heap: (usize, u32),
     /// The most that unexpected messages of a rank were seen to take; looked at as they grow, so it
     /// may have been up to twice as much.

@@ -1,4 +1,4 @@
-//! Requests: operations of a rank that are not done, what they put where, and what came of them.
+//! Requests: incomplete operations of a rank, their memory, and their outcomes.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,33 +8,33 @@ use crate::mailbox::Pattern;
 use crate::net::Packet;
 use vrt_slot::Arena;
 
-/// An operation of a rank that is not done, or whose outcome was not taken yet.
+/// An operation of a rank that is incomplete, or whose outcome was not taken yet.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub struct Request {
     /// The number is taken, until somebody takes the outcome.
     pub(crate) in_use: bool,
     /// The outcome is there.
     pub(crate) done: bool,
-    /// Memory that is used by the process where the operation began, and by no other.
+    /// Memory that only the process where the operation began uses.
     pub outside: bool,
-    /// `buffer` is a copy of what is sent, which goes when it is not needed any more.
+    /// `buffer` is a copy of what is sent, freed when it is no longer needed.
     pub copy: bool,
-    /// A receive that has no buffer yet: its message is reserved for it (`reserve`).
+    /// A receive without a buffer so far: its message is reserved for it (`reserve`).
     pub reserves: bool,
-    /// A transfer reads or writes the message's memory, so that it stays where it is.
+    /// A transfer reads or writes the message's memory, so the rank is pinned.
     pub direct: bool,
-    /// What a receive expects the message's elements to be.
+    /// The element type that a receive expects.
     pub signature: Signature,
     /// The receive's buffer.
     #[serde(with = "crate::net::address")]
     pub buffer: *mut u8,
     /// What its rank gets; before it is done, `capacity` is the length of a receive's buffer.
     pub(crate) outcome: Completion,
-    /// Bytes of a staged message that have come.
+    /// Bytes of a staged message that have arrived.
     pub received: u64,
-    /// What a posted receive asked for; what a send that waits for its receive says.
+    /// The pattern of a posted receive, or of a send that waits for its receive.
     pub pattern: Option<Pattern>,
-    /// The rank of the job that a send goes to whose data may still lie in the memory of its rank.
+    /// The destination (rank of the job) of a send whose data may still be in the sender's memory.
     pub to: Option<u32>,
 }
 
@@ -62,7 +62,7 @@ impl Request {
         self.in_use && !self.done && (self.copy || self.to.is_some())
     }
 
-    /// A send that is done when its receive is there: until then it can be taken back (`withdraw`).
+    /// A send that is done when its receive is there: until then it can be withdrawn.
     pub(crate) fn unmatched(packet: &Packet) -> Request {
         let Packet { context, source, tag, to, .. } = *packet;
         let pattern = Some(Pattern { context, source, tag });
@@ -77,8 +77,8 @@ impl Request {
         Request { buffer, outcome, pattern, outside, signature, ..Request::send() }
     }
 
-    /// How many bytes of a message of so many go into the buffer: none if the message is of another
-    /// type, which is noted.
+    /// How many bytes of a message of this length go into the buffer: none if the message has another type, which is
+    /// recorded.
     #[inline(always)]
     pub fn room_for(&mut self, len: u64, theirs: Signature) -> usize {
         if !self.signature.fits(theirs, len) {
@@ -96,51 +96,51 @@ impl Request {
     }
 }
 
-/// Where a receive puts what comes.
+/// The destination of a receive.
 #[derive(Clone, Copy, Debug)]
 pub struct Room {
-    /// Where the message's bytes go; null only if `capacity` is 0.
+    /// The address for the message's bytes; null only if `capacity` is 0.
     pub buffer: *mut u8,
     /// Its length in bytes.
     pub capacity: usize,
-    /// What the elements are that are received.
+    /// The element type of the receive.
     pub signature: Signature,
 }
 
 impl Room {
-    /// Room for what the runtime itself sends.
+    /// Room for data that the runtime itself sends.
     pub fn untyped(buffer: *mut u8, capacity: usize) -> Room {
         Room { buffer, capacity, signature: Signature::ANY }
     }
 }
 
-/// The outcome of a request. For a send only its being done matters.
+/// The outcome of a request. For a send only its completion matters.
 #[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Completion {
     /// Rank in the communicator.
     pub source: i32,
     /// Tag of the message.
     pub tag: i32,
-    /// Length of the message, which may be more than the buffer's.
+    /// Length of the message, which may exceed the buffer's.
     pub bytes: u64,
-    /// Length of the receive's buffer. If it ended with a message of another type, the signatures
-    /// of both instead: see [`types`](Completion::types).
+    /// Length of the receive's buffer. If it ended with a message of another type, the signatures of both instead: see
+    /// [`types`](Completion::types).
     pub capacity: u64,
-    /// Whether it was done, taken back or refused.
+    /// Whether it was done, withdrawn or refused.
     pub(crate) ended: RequestEnd,
 }
 
-/// How a request ended. As wide as its neighbours: PEs write completions into ranks' frames, and
-/// padding would take along whatever the PE had in its registers.
+/// How a request ended. As wide as its neighbours: PEs write completions into ranks' frames, and padding would carry
+/// along leftovers from the PE's registers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[repr(u64)]
 pub enum RequestEnd {
-    /// What was asked for was done.
+    /// As requested.
     #[default]
     Normally,
-    /// It was taken back, or refused by another PE: ranks disagree, or a window has no such place.
+    /// It was withdrawn, or refused by another PE: ranks disagree, or a window does not contain the place.
     Cancelled,
-    /// The message is of another type than the receive: nothing was received.
+    /// The message's type differs from the receive's: nothing was received.
     OtherType,
 }
 
@@ -154,7 +154,7 @@ impl Completion {
         self.ended == RequestEnd::Cancelled
     }
 
-    /// Of a receive that ended with a message of another type: the message's and its own.
+    /// For a receive that ended with a message of another type: the message's and its own.
     pub fn types(&self) -> Option<(Signature, Signature)> {
         let of = |shift: u32| Signature::from_number((self.capacity >> shift) as u16);
         (self.ended == RequestEnd::OtherType).then(|| (of(0), of(16)))
@@ -166,7 +166,7 @@ impl Completion {
         self.bytes > self.capacity
     }
 
-    /// The outcome of a receive, unless its message did not fit it.
+    /// The outcome of a receive, unless its message did not fit.
     ///
     /// # Errors
     /// The message is longer than the buffer, or of another type.
@@ -193,13 +193,13 @@ impl Completion {
     }
 }
 
-/// How an operation that was just started stands.
+/// The state of an operation that was just started.
 #[derive(Clone, Copy, Debug)]
 pub enum Started {
     /// It is done.
     Done(Completion),
-    /// It goes on under this request number. The rest is zeros, so that no leftovers of the PE
-    /// come along into ranks' frames.
+    /// It continues under this request number. The rest is zeros, so that no leftovers of the PE get into ranks'
+    /// frames.
     Pending(u32, [u32; 5]),
 }
 
@@ -210,7 +210,7 @@ impl Started {
         Started::Done(Completion::default())
     }
 
-    /// An operation that goes on under a request number.
+    /// An operation that continues under a request number.
     #[inline(always)]
     pub fn pending(request: u32) -> Started {
         Started::Pending(request, [0; 5])

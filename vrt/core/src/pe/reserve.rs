@@ -1,14 +1,13 @@
-//! Receives that get their memory late, and requests that nobody waits for any more.
+//! Receives that get their memory late, and requests that are no longer awaited.
 //!
-//! A receive whose buffer is borrowed only for moments (a future borrows it while it is polled, and
-//! can be forgotten at any time) is posted without one. The message that matches it is *reserved*:
-//! it is kept as an unexpected one is, under a number, and goes into the buffer when the rank brings
-//! it. What is in this node goes there at once; for what has to come from elsewhere the rank gives
-//! memory that lives as long as the transfer.
+//! A receive whose buffer is borrowed only for moments (a future borrows it while it is polled, and can be forgotten at
+//! any time) is posted without one. The message that matches it is *reserved*: it is kept like an unexpected one, under
+//! a number, and is copied into the buffer when the rank provides it. Data in this node is copied at once; for data
+//! that must come from elsewhere the rank provides memory that lives as long as the transfer.
 //!
-//! A request is *detached* when its rank does not wait for it any more. Memory that it uses has to
-//! be the runtime's. It is taken away when the next one is detached: nothing that ends requests has
-//! to ask whether somebody waits.
+//! A request is *detached* when its rank does not wait for it any more. Memory that it uses must be
+//! the runtime's. It is removed when the next one is detached: code that ends requests need not
+//! check whether one is awaited.
 
 use crate::mailbox::Pattern;
 use crate::net::Packet;
@@ -20,9 +19,9 @@ use crate::pe::{Completion, Core, RESERVES, RankState, Request, Room, Started};
 pub(crate) enum Landed {
     /// The message is in the buffer.
     Done(Completion),
-    /// No message has come yet: the request will be done when one is reserved for it.
+    /// No message has arrived yet: the request will be done when one is reserved for it.
     Waiting(u32),
-    /// The message, of so many bytes, has to come from elsewhere, to memory that stays.
+    /// The message, of this many bytes, must come from elsewhere, into memory that is stable.
     Far { number: u32, bytes: u64 },
 }
 

@@ -1,10 +1,11 @@
 //! The loop of a PE.
 //!
 //! The loop owns the thread. A tokio current-thread runtime is entered, so that ranks can create
-//! tokio timers, sockets and tasks, but it gets a turn only while something outside `vrt` holds a
-//! waker: about every 100 us, or when the PE has nothing else to do. A turn costs 0.5 us.
+//! tokio timers, sockets and tasks, but it runs only while something outside `vrt` holds a waker:
+//! about every 100 us, or when the PE has nothing else to do. A turn costs 0.5 us.
 //!
-//! One time stamp is taken per switch: the end of one rank's time is the beginning of the next's.
+//! One time stamp is taken per switch: the end of one rank's time is the beginning of the next
+//! one's.
 
 use std::any::Any;
 use std::sync::atomic::Ordering;
@@ -53,7 +54,7 @@ pub enum Outcome {
     Finished,
     /// The job was ended; the status is in the job's state.
     Ended(Ended),
-    /// A rank has panicked, with this.
+    /// A rank has panicked, with this payload.
     Panicked(u32, Box<dyn Any + Send>),
 }
 
@@ -69,16 +70,16 @@ enum NextStep {
     Resume(u32, *mut SlotHeader),
     /// A rank has panicked.
     Panicked(u32),
-    /// Give tokio a turn.
+    /// Let tokio run.
     Tokio,
-    /// Nothing is ready and nothing has come.
+    /// Nothing is ready and nothing has arrived.
     Idle,
     Over(Outcome),
 }
 
 /// What it means for the job that a rank has stopped running.
 enum Stopped {
-    /// It goes on.
+    /// It continues.
     GoesOn,
     /// The rank has panicked.
     Panicked,
@@ -88,15 +89,15 @@ enum Stopped {
 
 /// What comes after a rank with an image that has suspended.
 enum After {
-    /// A step of the loop, which books it.
+    /// A step of the loop, whose time must still be recorded.
     Look,
-    /// A step of the loop; it is booked.
+    /// A step of the loop; its time is recorded.
     Booked,
-    /// The next one, which has an image, too; the first one is booked.
+    /// Resume the next rank, which has an image, too; the time of the first one is recorded.
     Resume(u32, *mut SlotHeader),
 }
 
-/// Runs the ranks of this thread's PE until the job is over.
+/// Runs the ranks of this thread's PE until the job has ended.
 pub fn run() -> Result<Outcome, RunError> {
     // What ranks get of it they may hold when they move inside the node.
     let mut tokio = tokio::runtime::Builder::new_current_thread();
@@ -172,7 +173,7 @@ pub(super) fn cycles_between(from: u64, to: u64) -> u64 {
 }
 
 impl Pe {
-    /// Sends all that this PE still has to send to others.
+    /// Sends everything that this PE still has to send to others.
     pub fn send_what_is_left(&mut self) {
         loop {
             self.progress();

@@ -1,4 +1,4 @@
-//! Sending: the protocol of a message is chosen here.
+//! Sending: chooses the protocol of a message.
 //!
 //! | message | to a rank of this PE | to another PE |
 //! |---|---|---|
@@ -7,10 +7,10 @@
 //! | long, in the arena | the receive copies from the sender's buffer | `Rendezvous`: the same |
 //! | long, elsewhere | copied at once | `Staged`: in chunks, when matched |
 //!
-//! Buffered sends of any length are copied first and then go as standard ones. To a rank that is
-//! *held* (`flow`) standard sends go as synchronous ones if they fit into a packet, and as long ones
-//! otherwise. The engine does not look at the data of a *copied* send after it has begun: what is not
-//! gone by then is copied, but the send is done no earlier than another one.
+//! Buffered sends of any length are copied first and then sent as standard ones. To a rank that is *held* (`flow`)
+//! standard sends are sent as synchronous ones if they fit into a packet, and as long ones otherwise. The engine does
+//! not read the data of a *copied* send after it has begun: whatever has not been sent by then is copied, but the send
+//! completes no earlier than another one.
 
 use crate::layout::Signature;
 use crate::mailbox::Pattern;
@@ -28,15 +28,15 @@ use vrt_slot::{Arena, hooks};
 /// MPI's send modes (MPI-4.1 section 3.4). A ready send is a standard one: its receive is posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// Done when the data is not needed any more, matched or not.
+    /// Done when the data is no longer needed, matched or not.
     Standard,
-    /// A standard send whose data may be gone before it is done.
+    /// A standard send whose data may disappear before it is done.
     Copied,
     /// Done when it has begun: the data was copied.
     Buffered,
     /// Done when its receive has begun.
     Synchronous,
-    /// A synchronous send whose data may be gone before it is done.
+    /// A synchronous send whose data may disappear before it is done.
     CopiedSynchronous,
 }
 
@@ -51,38 +51,38 @@ impl Mode {
         matches!(self, Mode::Synchronous | Mode::CopiedSynchronous)
     }
 
-    /// Whether the data is only there when the send begins.
+    /// Whether the data is only available when the send begins.
     #[inline(always)]
     pub fn copies(self) -> bool {
         matches!(self, Mode::Copied | Mode::CopiedSynchronous | Mode::Buffered)
     }
 }
 
-/// A message to send: bytes at an address that stay there until the send is done.
+/// A message to send: bytes at an address that are stable until the send is done.
 #[derive(Clone, Copy, Debug)]
 pub struct Outbound {
-    /// The context that its receive has to ask for.
+    /// The context that its receive must ask for.
     pub context: u32,
-    /// Rank of the job.
+    /// Destination rank of the job.
     pub to: u32,
     /// The sender's rank in the communicator.
     pub source: i32,
-    /// The tag that its receive has to ask for.
+    /// The tag that its receive must ask for.
     pub tag: i32,
-    /// Where its bytes begin; may be null if there are none.
+    /// The address of its bytes; may be null if there are none.
     pub data: *const u8,
     /// Number of bytes.
     pub len: usize,
     /// When the send is done.
     pub mode: Mode,
-    /// What its elements are.
+    /// Its element type.
     pub signature: Signature,
 }
 
 /// Longest standard messages that are sent before their receives are known.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Eager {
-    /// To ranks of the same PE, and those of collective operations, whose partners wait for each other anyway.
+    /// To ranks of the same PE, and in collective operations, whose partners wait for each other anyway.
     here: usize,
     /// From program to program, to another PE of the node.
     near: usize,
@@ -120,7 +120,7 @@ const EACH: usize = MUCH / RING_CELLS;
 
 /// In an answer: the request failed, because ranks disagree about a collective operation.
 const CONFLICT: u64 = 1;
-/// In an answer: the message was taken back, no receive has it.
+/// In an answer: the message was withdrawn, no receive has it.
 pub(super) const WITHDRAWN: u64 = 2;
 
 impl Core {

@@ -1,8 +1,8 @@
-//! What part of a PE's time is the runtime's own.
+//! The runtime's share of a PE's time.
 //!
-//! A switch takes one time stamp, so what is booked to a rank has in it the way to it, and its calls. How much
-//! that is says a thread beside the PE's, if there is one: it looks now and then, while the PE is not idle,
-//! whether a rank's code or the runtime's runs. So a job that nobody asks this executes not one instruction more.
+//! A switch takes one time stamp, so the time attributed to a rank includes the switch to it, and its calls. How much
+//! that is can be determined by a thread beside the PE's, if there is one: it samples, while the PE is not idle,
+//! whether a rank's code or the runtime's runs. So an unobserved job executes no extra instruction.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,7 +14,7 @@ static RUNTIME: AtomicU64 = AtomicU64::new(0);
 /// What is to be done when somebody asks what the PE of this process does.
 static WHEN_ASKED: OnceLock<fn()> = OnceLock::new();
 
-/// Has this done each time that somebody asks what the PE of this process does: he may ask for the shares next time.
+/// Has `f` called each time that the state of this process's PE is requested: the shares may be requested next time.
 pub fn when_asked(f: fn()) {
     // Of two PEs in one process both say the same.
     let _ = WHEN_ASKED.set(f);
@@ -26,7 +26,7 @@ pub(super) fn somebody_asks() {
     }
 }
 
-/// Somebody has looked at the PE of this process.
+/// Counts a sample of the PE of this process.
 pub fn count_look(runs_rank: bool) {
     let of = if runs_rank { &RANKS } else { &RUNTIME };
     of.fetch_add(1, Ordering::Relaxed);

@@ -1,16 +1,16 @@
 //! Long copies between PEs of a node, in which both ends take part.
 //!
-//! The PE of the receiver copies a long message straight from the sender's buffer. The sender waits for that, and
-//! very often its PE has nothing else to do. So the receiver's PE says what it copies in a packet, and where the other PE comes
-//! to that while there is something left it takes its share, from the other end ([`Claims`]):
+//! The receiver's PE copies a long message directly from the sender's buffer. The sender waits for that, and very often
+//! its PE has nothing else to do. So the receiver's PE announces the copy in a packet, and if the other PE processes
+//! that while something is left, it takes its share, from the other end ([`Claims`]):
 //!
 //! ```text
 //! receiver's PE: begin, tell the other -> copy from the front ----> all claimed -> wait -> done
 //! sender's PE:        (packet comes) ----> copy from the back ----> all claimed
 //! ```
 //!
-//! Nothing depends on whether it helps: a PE that is busy comes to the packet late and finds nothing to do. The
-//! receiver's PE does nothing else meanwhile, so neither the receiver nor, as it waits, the sender moves away.
+//! Correctness does not depend on this help: a busy PE processes the packet late and finds nothing to do. The
+//! receiver's PE does nothing else meanwhile, so neither the receiver nor the waiting sender moves away.
 
 use std::ops::Range;
 

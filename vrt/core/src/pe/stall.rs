@@ -1,25 +1,26 @@
-//! Who keeps the thread of a PE, and who waits for it; asked in a signal handler on that thread.
+//! Which rank keeps the thread of a PE, and which wait for it; queried in a signal handler on that
+//! thread.
 
 use crate::pe::{self, ABOUT, OUTSIDE, PE, Pe, Status, timers};
 use vrt_slot::hooks;
 
-/// Who runs on a PE's thread.
+/// What runs on a PE's thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Holder {
     /// This rank of the job.
     Rank(u32),
-    /// A task of tokio's, while no rank runs.
+    /// A tokio task, while no rank runs.
     Task,
 }
 
-/// A PE that has not come to its loop for a while.
+/// A PE that has not returned to its loop for a while.
 #[derive(Clone, Copy, Debug)]
 pub struct Stall {
     pub holder: Holder,
     pub pe: u32,
-    /// Ranks that could run.
+    /// Number of ready ranks.
     pub ready: usize,
-    /// Something has come: messages, wake-ups, the time of a timer.
+    /// Something has arrived: messages, wake-ups, the time of a timer.
     pub came: bool,
 }
 
@@ -29,8 +30,8 @@ impl Stall {
     }
 }
 
-/// How this thread's PE stands; `None`: it has none, or its own loop runs. It may have been
-/// interrupted anywhere: what is read are numbers, and the rings' shared words.
+/// The state of this thread's PE; `None`: it has none, or its own loop runs. It may have been interrupted anywhere:
+/// only numbers and the rings' shared words are read.
 pub fn stall() -> Option<Stall> {
     let pe = PE.get();
     if pe.is_null() {
@@ -56,8 +57,8 @@ pub fn pe_in_tokio() -> Option<u32> {
     ABOUT.get().filter(|_| OUTSIDE.get()).map(|about| about.id)
 }
 
-/// The running rank blocks its thread for ever, at the word of a lock: calls `end`, which ends the job, has the
-/// other PEs notice, and returns what the ranks of this one wait for. In a signal handler: the rank does not go on.
+/// The running rank blocks its thread forever, at the word of a lock: calls `end`, which ends the job, makes the other
+/// PEs notice, and returns what the ranks of this one wait for. In a signal handler: the rank does not continue.
 pub fn blocked_for_ever(word: usize, end: impl FnOnce()) -> Vec<String> {
     let rows = pe::with(|pe| {
         pe.engine.stop_for_ever(word);

@@ -1,14 +1,14 @@
-//! What the nodes of a job agree on when they share no memory: how many ranks are left, and
-//! whether all ranks wait for each other.
+//! What the nodes of a job agree on if they share no memory: how many ranks are left, and whether
+//! all ranks wait for each other.
 //!
-//! **Ranks left.** The node of PE 0 counts them; PEs of other nodes tell PE 0 of each rank that
-//! has ended, and hear when none is left.
+//! **Ranks left.** The node of PE 0 counts them; PEs of other nodes tell PE 0 about each rank that
+//! has ended, and are told when none is left.
 //!
-//! **Deadlock** is found in waves, as in Mattern's four counter method ("Algorithms for distributed
-//! termination detection", Distributed Computing 2, 1987): PE 0, when it has been idle for a while,
-//! asks every PE how it stands; each answers when it is idle itself. If all wait for messages only,
-//! and as many packets have been received as were sent, and the next wave finds the very same
-//! numbers, then nothing happened in between and nothing ever will.
+//! **Deadlock** is detected in waves, as in Mattern's four counter method ("Algorithms for
+//! distributed termination detection", Distributed Computing 2, 1987): PE 0, when it has been idle
+//! for a while, asks every PE for its state; each answers when it is idle itself. If all wait only
+//! for messages, and as many packets have been received as were sent, and the next wave finds
+//! exactly the same numbers, then nothing happened in between and nothing ever will.
 //!
 //! ```text
 //! PE 0: idle -- Ask(1) --> all      all: when idle -- Answer(1) --> PE 0
@@ -17,7 +17,7 @@
 //!       Ask(2) ... the same answers? -- yes --> Deadlock --> all: the job ends
 //! ```
 //!
-//! What is said here is not counted among the packets.
+//! These messages themselves are not counted among the packets.
 
 use std::sync::atomic::Ordering;
 
@@ -39,7 +39,7 @@ pub(super) enum ControlMessage {
     RankEnded,
     /// A rank ends with this status, which is not 0, and the job goes on.
     Failed(i32),
-    /// The last one has ended; the job's status.
+    /// The last one has ended; with the job's status.
     Over(i32),
     Ask {
         wave: u32,
@@ -54,29 +54,29 @@ pub(super) enum ControlMessage {
 /// How an idle PE stands.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Snapshot {
-    /// Its ranks wait for messages, and nothing of it is under way.
+    /// Its ranks wait for messages, and nothing of it is in progress.
     waits: bool,
     /// Packets sent and received since the job began.
     sent: u64,
     received: u64,
-    /// Signals given to other PEs of its node. What they do to these PEs shows in the next wave:
-    /// one that was signalled does not wait before it has taken the signal.
+    /// Signals sent to other PEs of its node. Their effect on these PEs shows in the next wave: a signalled PE does not
+    /// wait before it has taken the signal.
     signals: u64,
 }
 
 /// A PE's part in it; PE 0's has the answers.
 #[derive(Debug, Default)]
 pub(crate) struct Termination {
-    /// News told and heard, which are not counted.
+    /// News sent and received, which are not counted.
     told: u64,
     heard: u64,
-    /// The wave that wants to know how this PE stands.
+    /// The wave that waits for this PE's state.
     asked: Option<u32>,
     wave: u32,
     /// When the next wave may begin.
     due: u64,
     answers: Vec<Option<Snapshot>>,
-    /// What the wave before found, if all waited.
+    /// The result of the previous wave, if all waited.
     before: Option<Vec<Snapshot>>,
 }
 
@@ -114,8 +114,8 @@ impl Pe {
 }
 
 impl Core {
-    /// A rank of this PE ends with a status other than 0, and the others run to their end: the job's status is that of
-    /// the first such rank. Whether it is the first one that this node knows of.
+    /// A rank of this PE ends with a status other than 0, and the others run to completion: the job's status is that of
+    /// the first such rank. Returns whether it is the first one that this node knows of.
     pub fn rank_fails(&mut self, status: i32) -> bool {
         let first = self.shared.job().fail(status);
         if first && self.shared.is_spread() && !self.shared.is_near(0) {

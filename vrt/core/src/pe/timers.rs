@@ -1,6 +1,6 @@
 //! `vrt`'s own timers. A timer is a request number and a deadline, so it can move with its rank.
 //!
-//! Some have no deadline: they end one after the other, the oldest first, when their PE has nothing else to do
+//! Some have no deadline: they end one after another, the oldest first, when their PE has nothing else to do
 //! (`pe::idle`), or when their rank has moved.
 
 use std::cmp::Reverse;
@@ -23,7 +23,7 @@ pub fn monotonic() -> u64 {
 pub(crate) struct Timers {
     /// The earliest first: deadline by [`monotonic`], rank, request.
     heap: BinaryHeap<Reverse<(u64, u32, u32)>>,
-    /// Those that end when there is nothing else to do, the oldest first: rank, request.
+    /// Timers that end when there is nothing else to do, the oldest first: rank, request.
     for_idleness: VecDeque<(u32, u32)>,
 }
 
@@ -61,7 +61,7 @@ impl Timers {
         self.put(rank, &timers);
     }
 
-    /// Puts the timers of a rank in.
+    /// Adds the timers of a rank.
     pub fn put(&mut self, rank: u32, timers: &[(u64, u32)]) {
         self.heap
             .extend(timers.iter().map(|(deadline, request)| Reverse((*deadline, rank, *request))));

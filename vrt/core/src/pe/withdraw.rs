@@ -1,8 +1,8 @@
-//! Taking back a message that no receive has matched (MPI-4.1 section 3.8.4).
+//! Withdrawing a message that no receive has matched (MPI-4.1 section 3.8.4).
 //!
-//! Only a send that waits for its receive can be taken back; another one is done when it has begun. Who
-//! cancels it sends a packet after it, in the order of the pair, so that it finds the message where the
-//! message is then, however ranks have moved:
+//! Only a send that waits for its receive can be withdrawn; any other one is done when it has begun. To cancel it, the
+//! sender sends a packet after it, in the order of the pair, so that the packet finds the message wherever the message
+//! is then, however ranks have moved:
 //!
 //! ```text
 //! sender                                    receiver's PE
@@ -12,7 +12,7 @@
 //!                                          matched? nothing: the send ends as any other
 //! ```
 //!
-//! So the sender's request is done soon in both cases, whatever the receiver does, as the standard asks.
+//! So the sender's request completes soon in both cases, whatever the receiver does, as the standard requires.
 
 use crate::mailbox::Pattern;
 use crate::net::{Data, Kind, Packet};
@@ -23,8 +23,8 @@ use crate::pe::requests::Request;
 use crate::pe::send::WITHDRAWN;
 
 impl Core {
-    /// Asks to cancel an operation of the running rank: a receive is taken back at once, if no message
-    /// has come for it, a send as soon as its receiver's PE has answered. What is done stays as it is.
+    /// Requests the cancellation of an operation of the running rank: a receive is withdrawn at once, if no message has
+    /// arrived for it, a send as soon as its receiver's PE has answered. Completed operations are unchanged.
     pub fn cancel_any(&mut self, request: u32) {
         if !self.cancel(request) {
             self.withdraw(request);

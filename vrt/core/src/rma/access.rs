@@ -1,12 +1,11 @@
-//! The one way to the memory of another rank, in its node.
+//! Access to the memory of another rank in the same node; there is no other way.
 //!
-//! Copies are made of relaxed atomic loads and stores (which cost what plain ones do), so that
-//! accesses at the same time are no data race of the language, only a race of the program. Folds
-//! are compare-and-swap loops on each element; what does not fit a word, or is not aligned, is
-//! folded under a lock in the owner's control block. So are several elements: MPI asks no more than that
-//! each element by itself is folded as a whole (MPI-4.1 section 12.7.1), but programs write a record
-//! by one call, with `MPI_BYTE` and `MPI_REPLACE`, and read it by another. Elements with gaps, as pairs of a
-//! value and its location may be, are folded without these: nothing in a gap is read or written.
+//! Copies consist of relaxed atomic loads and stores (which cost the same as plain ones), so that concurrent accesses
+//! are not a data race of the language, only a race of the program. Folds are compare-and-swap loops on each element;
+//! elements that do not fit a word, or are not aligned, are folded under a lock in the owner's control block. So are
+//! several elements: MPI only requires that each single element is folded atomically (MPI-4.1 section 12.7.1), but
+//! programs write a record by one call, with `MPI_BYTE` and `MPI_REPLACE`, and read it by another. Elements with gaps,
+//! as pairs of a value and its location may be, are folded without them: nothing in a gap is read or written.
 
 #![cfg_attr(
     not(test),
@@ -24,9 +23,9 @@ use crate::comm::operator::{Op, Operator};
 use crate::layout::Scalar;
 use crate::rma::control::Control;
 
-/// An address in the memory of another rank, as the ranks of a window keep it: reached only while
-/// that rank's memory is leased, so it must not be taken for a reference when a rank is searched for
-/// such before it moves. So its bits are the other way round.
+/// An address in the memory of another rank, as the ranks of a window keep it. It is used only while that rank's memory
+/// is leased, so it must not count as a reference when a rank is searched for references before it moves. Therefore its
+/// bits are inverted.
 #[derive(Clone, Copy, Debug)]
 pub struct Elsewhere(usize);
 
@@ -36,17 +35,17 @@ impl Elsewhere {
         Elsewhere(!address)
     }
 
-    /// The address; another rank's memory has to be leased while it is used.
+    /// The address; another rank's memory must be leased while it is used.
     pub fn address(self) -> usize {
         !self.0
     }
 
-    /// What is sent to others.
+    /// The form sent to others.
     pub fn word(self) -> u64 {
         self.0 as u64
     }
 
-    /// What came from others.
+    /// The address from the form received from others.
     pub fn from_word(word: u64) -> Elsewhere {
         Elsewhere(word as usize)
     }
@@ -55,11 +54,11 @@ impl Elsewhere {
 /// The memory of a rank.
 #[derive(Clone, Copy, Debug)]
 pub struct Target {
-    /// Where its values begin.
+    /// The address of its values.
     pub address: Elsewhere,
     /// Number of values.
     pub len: usize,
-    /// Where its [`Control`] lies.
+    /// The address of its [`Control`].
     pub control: Elsewhere,
 }
 
@@ -72,7 +71,7 @@ impl Target {
     }
 }
 
-/// What is done to the memory.
+/// An operation on the memory.
 #[derive(Clone, Copy, Debug)]
 pub enum Access {
     /// Writes elements.
@@ -85,33 +84,33 @@ pub enum Access {
         /// Room for the elements.
         to: *mut u8,
     },
-    /// `fetched` gets what was there, if it is not null. All elements lie as far apart as those in the memory, with
-    /// the gaps of their type.
+    /// `fetched` gets the previous values, if it is not null. All elements have the same distances as those in the
+    /// memory, including the gaps of their type.
     Accumulate {
         /// The right operands; the left ones are the memory's elements, which become the results.
         from: *const u8,
         /// Room for as many elements, or null.
         fetched: *mut u8,
-        /// What is applied to each pair of elements.
+        /// The operation on each pair of elements.
         operator: Operator,
     },
-    /// Writes one element of 1, 2, 4 or 8 bytes if the memory has the expected one.
+    /// Writes one element of 1, 2, 4 or 8 bytes if the memory has the expected value.
     CompareAndSwap {
-        /// The element that has to be there.
+        /// The expected element.
         expected: *const u8,
         /// The element to write.
         value: *const u8,
-        /// Room for the element that was there, whether it was replaced or not.
+        /// Room for the previous element, whether it was replaced or not.
         before: *mut u8,
     },
 }
 
-/// Does something to `count` elements of `each` bytes, `offset` bytes behind the beginning of a
-/// rank's memory. It is done when this returns.
+/// Executes an operation on `count` elements of `each` bytes, `offset` bytes after the beginning of a rank's memory. It
+/// is complete when this returns.
 ///
 /// # Safety
-/// The elements lie in the target's memory, which is in this node and which the owner keeps; the
-/// addresses in `access` are valid for as many elements.
+/// The elements lie in the target's memory, which is in this node and is kept by its owner; the addresses in `access`
+/// are valid for as many elements.
 #[inline]
 pub unsafe fn access(target: &Target, offset: usize, count: usize, each: usize, access: Access) {
     let memory = (target.address.address() as *mut u8).wrapping_add(offset);

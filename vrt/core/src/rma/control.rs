@@ -1,8 +1,8 @@
-//! The words by which a rank's part of a window is locked. They lie in the rank's heap; other ranks of
-//! its node change them by atomics, those of other nodes by messages.
+//! The words by which a rank's part of a window is locked. They lie in the rank's heap; other ranks of its node change
+//! them by atomics, those of other nodes by messages.
 //!
-//! `lock`: the number of ranks that have the lock, or `EXCLUSIVE`; and `WANTED`, set by who waits
-//! for it alone, so that no more ranks get it together meanwhile.
+//! `lock`: the number of ranks that hold the lock, or `EXCLUSIVE`; and `WANTED`, set by a rank that
+//! waits for exclusive access, so that no more ranks get shared access meanwhile.
 
 #![cfg_attr(
     not(test),
@@ -17,19 +17,19 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// How a rank's memory is locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub enum LockKind {
-    /// With other ranks that lock it so.
+    /// Together with other ranks that lock it the same way.
     Shared,
-    /// Alone.
+    /// Exclusively.
     Exclusive,
 }
 
-/// What other ranks change of a rank's window beside its memory.
+/// The words of a rank's window that other ranks change, besides its memory.
 #[derive(Debug, Default)]
 #[repr(C, align(128))]
 pub struct Control {
-    /// Ranks that have the lock, and the two bits below.
+    /// Ranks that hold the lock, and the two bits below.
     lock: AtomicU32,
-    /// Somebody folds several elements, or one that is no word.
+    /// Held while several elements are folded, or one that is not a word.
     elements: AtomicU32,
 }
 
@@ -63,8 +63,8 @@ impl Control {
         ElementLock(&self.elements)
     }
 
-    /// Takes the lock if it is free for that, and says whether it was; never waits. When an
-    /// exclusive lock is refused, no rank gets a shared one until one has been taken exclusively.
+    /// Takes the lock if possible, and returns whether it did; never waits. After an exclusive lock
+    /// has been refused, no rank gets a shared one until one has been taken exclusively.
     pub fn try_lock(&self, kind: LockKind) -> bool {
         let change = |word: u32| match kind {
             LockKind::Exclusive if word & !WANTED == 0 => Some(EXCLUSIVE),
@@ -78,7 +78,7 @@ impl Control {
         }
     }
 
-    /// Gives a lock back, of the kind that the caller holds.
+    /// Releases a lock of the kind that the caller holds.
     pub fn unlock(&self) {
         let release =
             |word: u32| Some(if word & EXCLUSIVE != 0 { word & !EXCLUSIVE } else { word - 1 });

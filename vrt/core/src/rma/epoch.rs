@@ -7,8 +7,8 @@
 //! None, Fence -> LockedAll -> None   : lock_all, unlock_all
 //! ```
 //!
-//! A fence ends one epoch and begins another; one in which nothing is accessed is no epoch (section 12.5.1), so that
-//! after a fence any other kind of epoch may begin.
+//! A fence ends one epoch and begins another; one without any access is not an epoch (section 12.5.1), so that any
+//! other kind of epoch may begin after a fence.
 
 /// What an access epoch allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,9 +17,9 @@ pub enum Epoch {
     None,
     /// Everything, between two fences.
     Fence,
-    /// The ranks that it was started for.
+    /// Access to the ranks that it was started for.
     Started,
-    /// The ranks that are locked.
+    /// Access to the ranks that are locked.
     Locked,
     /// Everything.
     LockedAll,
@@ -40,7 +40,7 @@ pub enum EpochCall {
     LockAll,
     /// `MPI_Win_unlock_all`
     UnlockAll,
-    /// `MPI_Win_flush` and its kin
+    /// `MPI_Win_flush` and its variants
     Flush,
 }
 
@@ -48,9 +48,9 @@ pub enum EpochCall {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this epoch does not allow it: {epoch:?}, allowed are {:?}", step.allowed())]
 pub struct WrongEpoch {
-    /// In which epoch it was called.
+    /// The epoch in which it was called.
     pub epoch: Epoch,
-    /// What was called.
+    /// The call.
     pub step: EpochCall,
 }
 
@@ -81,7 +81,7 @@ impl Epoch {
         }
     }
 
-    /// Whether the memory of a rank may be accessed; `listed` says whether it is one of those that the epoch was
+    /// Whether the memory of a rank may be accessed; `listed` returns whether it is one of those that the epoch was
     /// started for or that are locked.
     #[inline]
     pub fn lets_access(self, listed: impl FnOnce() -> bool) -> bool {

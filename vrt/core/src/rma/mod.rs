@@ -1,15 +1,14 @@
 //! One-sided access to the memory of other ranks (MPI-4.1 chapter 12).
 //!
-//! Inside a node an access is loads, stores and atomics on the other rank's slot; to another node it
-//! is a message to the rank, whose PE does the same there and answers. Either way it is done when the
-//! call returns.
+//! Inside a node an access consists of loads, stores and atomics on the other rank's slot; to another node it is a
+//! message to the rank, whose PE does the same there and answers. Either way it is complete when the call returns.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `access` | reading, writing, folding the memory of another rank of the node |
 //! | `control` | the words by which a rank's part of a window is locked |
-//! | `epoch` | in which epochs a call is allowed |
-//! | `remote` | the same, of a rank on another node |
+//! | `epoch` | the epochs in which a call is allowed |
+//! | `remote` | the same for a rank on another node |
 
 #![cfg_attr(
     not(test),
@@ -28,7 +27,7 @@ pub mod remote;
 use crate::net::Kind;
 use crate::pe::{Extension, Handlers};
 
-/// The part of a PE that lets ranks of other nodes at the windows of its own.
+/// The part of a PE that gives ranks of other nodes access to the windows of its own.
 #[derive(Debug)]
 pub struct Windows;
 

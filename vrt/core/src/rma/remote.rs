@@ -1,11 +1,11 @@
-//! The memory of a rank on another node: what is to be done to it goes as a message to the rank,
-//! whose PE does it there and answers.
+//! Access to the memory of a rank on another node: the operation is sent as a message to the rank, whose PE executes it
+//! and answers.
 //!
-//! The message is addressed to the rank, not to a PE, so it finds the rank wherever it has moved.
-//! A PE serves one message after the other, and does what ranks of its own node do by atomics in
-//! the same way (`access`): so an access is atomic whichever way it came. A message names the
-//! window and a place in it, never an address, and the place is checked before anything is touched. The caller waits for the
-//! answer: an access is done when it returns, as inside a node.
+//! The message is addressed to the rank, not to a PE, so it reaches the rank wherever it has moved. A PE serves one
+//! message after another, and executes them by the same atomics as ranks of its own node (`access`): so an access is
+//! atomic whichever way it came. A message contains the window and a place in it, never an address, and the place is
+//! checked before anything is accessed. The caller waits for the answer: an access is complete when it returns, as
+//! inside a node.
 
 #![cfg_attr(
     not(test),
@@ -77,8 +77,8 @@ impl Action<'_> {
 
 /// [`access::access`] to the memory of a rank of the job that may be on another node.
 ///
-/// What is to be done is encoded, and the answer comes to memory of the operation's own, so nothing
-/// touches the caller's memory but a poll of the future.
+/// The operation is encoded, and the answer arrives in the operation's own memory, so only a poll
+/// of the future touches the caller's memory.
 ///
 /// # Errors
 /// The rank has no such elements in the window, or another rank polls the future.
@@ -139,16 +139,16 @@ pub async fn try_lock(rank: u32, window: u32, kind: LockKind, site: Site) -> Res
     Ok(ask(rank, &order, site).await?.first().is_some_and(|locked| *locked != 0))
 }
 
-/// Gives back the lock of the memory of a rank on another node.
+/// Releases the lock of the memory of a rank on another node.
 ///
 /// # Errors
-/// As [`try_lock`].
+/// Those of [`try_lock`].
 pub async fn unlock(rank: u32, window: u32, site: Site) -> Result<(), Error> {
     let order = Order { window, offset: 0, count: 0, each: 0, action: Action::Unlock };
     ask(rank, &order, site).await.map(|_| ())
 }
 
-/// Has an order carried out; gives the answer.
+/// Has an order executed; returns the answer.
 async fn ask(rank: u32, order: &Order<'_>, site: Site) -> Result<Vec<u8>, Error> {
     let len = order.action.answer_len(order.count * order.each);
     let bytes = match crate::encoding::encode(order) {

@@ -1,4 +1,4 @@
-//! The options as flags of a command line: what `clap` is to know of the table.
+//! The options as flags of a command line: the table in `clap`'s terms.
 
 use std::ffi::{OsStr, OsString};
 
@@ -19,10 +19,10 @@ const HEADING: &str = "Virtual ranks";
 const GROUP: &str = "Config";
 
 impl Config {
-    /// The configuration that flags, and the environment where they are silent, describe.
+    /// The configuration that flags describe, and the environment where no flag is given.
     ///
     /// # Errors
-    /// A flag is unknown, or a flag or variable has a value that it cannot have.
+    /// A flag is unknown, or a flag or variable has an invalid value.
     pub fn from_arguments(
         arguments: impl IntoIterator<Item = OsString>,
     ) -> Result<Config, ConfigError> {
@@ -76,7 +76,7 @@ impl FromArgMatches for Config {
     }
 }
 
-/// Flags that may stand without a value, and what they mean then.
+/// Flags that may be given without a value, and their value then.
 const ALONE: [(&str, &str); 1] = [("lb", "auto")];
 
 impl Entry {
@@ -106,7 +106,7 @@ impl Entry {
         }
     }
 
-    /// Checks values where `clap` can say which flag they belong to.
+    /// Checks values at the point where `clap` can name the flag.
     fn parser(&self) -> ValueParser {
         if !self.choices.is_empty() {
             let names =
@@ -120,7 +120,7 @@ impl Entry {
     }
 }
 
-/// What is wrong, and what may have been meant, without the usage that `clap` prints behind it.
+/// What is wrong and what may have been meant, without the usage that `clap` prints after it.
 fn what_is_wrong(text: &str) -> String {
     let mut parts = text.trim_start_matches("error: ").split("\n\n");
     let first = parts.next().unwrap_or_default().trim_end();
@@ -141,7 +141,7 @@ mod tests {
         Config::from_arguments(arguments.iter().map(OsString::from))
     }
 
-    /// A value that the option can have, and one that it cannot.
+    /// A valid and an invalid value of an option.
     fn values(option: &Entry) -> (&'static str, Option<&'static str>) {
         match (option.shape, option.value_name()) {
             (Shape::Switch, _) => ("on", Some("maybe")),

@@ -1,4 +1,4 @@
-//! What an option is: an entry of the table, from which everything else about it is made.
+//! Defines an option: an entry of the table, from which everything else about the option is made.
 #![cfg_attr(not(feature = "cli"), allow(dead_code, reason = "help is for command lines"))]
 
 use std::ffi::{OsStr, OsString};
@@ -10,27 +10,27 @@ use vrt_core::options::{Choice, Value, ValueError};
 pub(super) struct Entry {
     /// The name of the field.
     pub(super) field: &'static str,
-    /// The flag, and behind it what its value is called unless it is a switch.
+    /// The flag, followed by its value's name unless it is a switch.
     pub(super) usage: &'static str,
     /// The environment variable.
     pub(super) variable: &'static str,
     pub(super) help: &'static str,
     pub(super) shape: Shape,
-    /// The values that there are, if they have names.
+    /// The valid values, if they have names.
     pub(super) choices: &'static [Choice],
-    /// Sets the field to what is written so.
+    /// Sets the field to the value of this text.
     pub(super) read: fn(&mut Config, &OsStr) -> Result<(), ValueError>,
-    /// How the field's value is written; `None`: as if the option had not been given.
+    /// The text of the field's value; `None`: the option was not given.
     pub(super) write: fn(&Config) -> Option<String>,
 }
 
 /// How often an option may be given.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
-    /// It has no value.
+    /// It takes no value.
     Switch,
     One,
-    /// Values may also be written as one, with commas between them.
+    /// Several values may also be given as one, separated by commas.
     Many,
 }
 
@@ -90,12 +90,12 @@ impl Entry {
         flag.trim_start_matches('-')
     }
 
-    /// What its value is called.
+    /// The name of its value.
     pub(super) fn value_name(&self) -> Option<&'static str> {
         Some(self.usage.split_once(' ')?.1)
     }
 
-    /// Sets the field to the value of its variable. One that is set to nothing is unset.
+    /// Sets the field to the value of its variable. An empty variable counts as unset.
     pub(super) fn read_variable(
         &self,
         config: &mut Config,
@@ -109,7 +109,8 @@ impl Entry {
         }
     }
 
-    /// The words are those of a command line's parser, whichever of both has read the value.
+    /// Words the error as a command line's parser does, whether the value came from a flag or from
+    /// a variable.
     fn refuse(&self, text: &OsStr, error: &ValueError) -> ConfigError {
         let usage = match self.value_name() {
             Some(value) => format!("--{} <{value}>", self.name()),
@@ -124,7 +125,7 @@ impl Entry {
     }
 }
 
-/// Defines [`Config`] and the table of its options. For each of them, by its field:
+/// Defines [`Config`] and the table of its options. Each option is described by its field:
 ///
 /// ```text
 /// field: Type {

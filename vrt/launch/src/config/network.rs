@@ -1,7 +1,6 @@
-//! What options say about networks: the protocol of sparse exchanges, and the network that it is chosen for;
-//! where the page of the running job is.
+//! What options say about networks: the protocol of sparse exchanges, the network for which it is chosen, and the
+//! address of the running job's page.
 
-use std::fmt::Display;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::Path;
 
@@ -17,24 +16,13 @@ pub(super) fn protocol(name: &str) -> Result<Protocol, ConfigError> {
     })
 }
 
-/// Exchanges by a protocol, which is chosen for the network in the file of `--loggp`.
+/// Exchanges by a protocol that is chosen for the network in the file of `--loggp`.
 pub(super) fn exchanges(protocol: Protocol, file: Option<&Path>) -> Result<Exchanges, ConfigError> {
     Ok(Exchanges { protocol, model: file.map_or(Ok(LogGp::RANKS), read_network)? })
 }
 
-/// Refuses an option with a value if it needs JSON, which this program cannot have.
-pub(super) fn expect_json(option: &str, value: impl Display) -> Result<(), ConfigError> {
-    if cfg!(feature = "json") {
-        return Ok(());
-    }
-    Err(ConfigError::Option(format!(
-        "{option} {value}: this program was built without the feature `json` of `vrt`"
-    )))
-}
-
-/// The parameters in a file that `sparse-mini loggp` has written.
+/// The parameters in a file written by `sparse-mini loggp`.
 fn read_network(file: &Path) -> Result<LogGp, ConfigError> {
-    expect_json("--loggp", file.display())?;
     let wrong = |error: &dyn std::error::Error| {
         ConfigError::Option(format!("--loggp: {}: {error}", file.display()))
     };
@@ -43,23 +31,17 @@ fn read_network(file: &Path) -> Result<LogGp, ConfigError> {
     network.check().map_err(|error| wrong(&error))
 }
 
-#[cfg(feature = "json")]
 fn parse_network(text: &str) -> Result<LogGp, Box<dyn std::error::Error>> {
-    /// What `sparse-mini loggp` writes, of which this is read.
+    /// The part of `sparse-mini loggp`'s output that is read.
     #[derive(serde::Deserialize)]
     struct MeasuredNetwork {
         parameters: LogGp,
     }
-    let network: MeasuredNetwork = serde_json::from_str(text)?;
+    let network: MeasuredNetwork = vrt_balance::json::read(text)?;
     Ok(network.parameters)
 }
 
-#[cfg(not(feature = "json"))]
-fn parse_network(_: &str) -> Result<LogGp, Box<dyn std::error::Error>> {
-    unreachable!("such files were refused")
-}
-
-/// Where the page is to be: a port, or an address of this machine's own with a port.
+/// The address of the page: a port, or an address of this machine with a port.
 pub(super) fn page_address(text: &str) -> Result<SocketAddr, ConfigError> {
     let wrong = |why: &str| {
         ConfigError::Option(format!(

@@ -1,4 +1,4 @@
-//! What was asked for and will not be done: whoever asked is told, and why.
+//! Reports requests that have no effect, and why.
 
 use std::ffi::OsString;
 
@@ -10,11 +10,11 @@ use crate::config::Config;
 use crate::config::entry::Entry;
 use crate::config::table::OPTIONS;
 
-/// What the names of our variables begin with.
+/// The prefix of our variables.
 const PREFIX: &str = "VRT_";
 
-/// Variables of ours that are no options: the compilers', those of processes that execute programs again,
-/// and those of the tests.
+/// Our variables that are not options: those of the compilers, of processes that execute programs again, and of the
+/// tests.
 const OTHERS: [&str; 11] = [
     "VRT_CC",
     "VRT_CXX",
@@ -30,7 +30,7 @@ const OTHERS: [&str; 11] = [
 ];
 
 impl Config {
-    /// Says what of the configuration and the environment does nothing.
+    /// Prints which parts of the configuration and the environment have no effect.
     pub(crate) fn tell_what_does_nothing(&self) {
         let names = std::env::vars_os().map(|(name, _)| name);
         for note in unknown_variables(names).into_iter().chain(self.what_does_nothing()) {
@@ -38,7 +38,7 @@ impl Config {
         }
     }
 
-    /// A line for each option that changes nothing together with the others.
+    /// A line for each option that has no effect together with the others.
     fn what_does_nothing(&self) -> Vec<String> {
         let mut notes = Vec::new();
         let (pes, ranks) = (self.pes(), self.ranks());
@@ -88,7 +88,7 @@ impl Config {
     }
 }
 
-/// A line for each variable that looks like one of ours and is none.
+/// A line for each variable that looks like one of ours but is not.
 fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<String> {
     let known = |name: &str| OTHERS.contains(&name) || OPTIONS.iter().any(|it| it.variable == name);
     let mut notes = Vec::new();

@@ -1,7 +1,7 @@
-//! The backtrace of what crashed: functions, files and lines, from the registers at the fault.
+//! The backtrace of a crash: functions, files and lines, from the registers at the fault.
 //!
-//! Reading a stack that may be broken, allocating in a heap that may be, and taking locks that the
-//! crashed thread may hold can all fail. So a child process does it, a copy of the crashed one:
+//! Reading a stack that may be corrupt, allocating in a heap that may be corrupt, and taking locks that the crashed
+//! thread may hold can all fail. So a child process does this, a copy of the crashed one:
 //!
 //! ```text
 //! handler: clone ---------------------------> child: unwinds from the signal frame
@@ -10,8 +10,8 @@
 //!    `-- child failed: prints the addresses
 //! ```
 //!
-//! The child's heap is the PE's pool in the arena, which is in order whatever the rank or libc's heap
-//! did; where there is no PE it is libc's.
+//! The child's heap is the PE's pool in the arena, which is intact whatever happened to the heap of the rank or of
+//! libc; without a PE it is libc's heap.
 
 use std::ffi::c_void;
 use std::fmt::Write;
@@ -24,16 +24,16 @@ use crate::crash::Fault;
 use vrt_slot::report::{say, write_out};
 use vrt_slot::{hooks, image};
 
-/// Frames that are kept from the crash outwards, and from the outermost inwards.
+/// Number of frames kept from the crash outwards, and from the outermost inwards.
 const INNER: usize = 64;
 const OUTER: usize = 32;
-/// No stack has more.
+/// The most frames of a stack.
 const DEEPEST: usize = 1 << 20;
 
 /// How long the child may take. A large program's debug information takes a second or two.
 const TIME_LIMIT: Duration = Duration::from_secs(20);
 
-/// What the child has found, in memory that it shares with its parent.
+/// The child's results, in memory that it shares with its parent.
 #[repr(C)]
 struct Frames {
     total: AtomicUsize,
@@ -50,9 +50,9 @@ static STYLE: AtomicU8 = AtomicU8::new(Style::Off as u8);
 enum Style {
     /// `0`
     Off,
-    /// Anything else: down to the program of the rank.
+    /// Anything else: the frames down to the rank's program.
     Short,
-    /// `full`: the frames of the PE that resumed it, too.
+    /// `full`: also the frames of the PE that resumed it.
     Full,
 }
 
@@ -83,7 +83,7 @@ pub(super) fn prepare() {
     }
 }
 
-/// Prints where the fault happened. For the handler.
+/// Prints where the fault happened. Called by the handler.
 pub(super) fn print(fault: &Fault) {
     let style = STYLE.load(Ordering::Relaxed);
     // SAFETY: null, or the mapping of `prepare`, which stays.
@@ -103,7 +103,7 @@ pub(super) fn print(fault: &Fault) {
     }
 }
 
-/// Waits for the child; whether it has done all.
+/// Waits for the child; returns whether it completed.
 fn ends_well(child: libc::pid_t) -> bool {
     let begin = Instant::now();
     let none = std::ptr::null_mut::<c_void>();
@@ -155,7 +155,7 @@ fn print_in_child(fault: &Fault, frames: &Frames, full: bool) -> ! {
     unsafe { libc::_exit(0) }
 }
 
-/// Unwinds the stack from the fault: the rank's, or with all that resumed it.
+/// Unwinds the stack from the fault: the rank's, or also that of the PE that resumed it.
 fn collect(fault: &Fault, frames: &Frames, full: bool) {
     let stack = fault.stack_of_rank().filter(|_| !full).unwrap_or(0..usize::MAX);
     frames.keep_from(fault.pc, &stack);
@@ -169,7 +169,7 @@ fn collect(fault: &Fault, frames: &Frames, full: bool) {
 }
 
 impl Frames {
-    /// Keeps the frames from one at an address outwards, of one stack.
+    /// Keeps the frames of one stack, outwards from the frame at an address.
     fn keep_from(&self, begin: usize, stack: &Range<usize>) {
         let mut begun = false;
         // SAFETY: this process has one thread.
@@ -210,7 +210,7 @@ impl Frames {
     }
 }
 
-/// The backtrace in words.
+/// The backtrace as text.
 fn describe(fault: &Fault, frames: &Frames, full: bool) -> String {
     let mut text = format!("vrt: backtrace of {fault}:\n");
     let (inner, outer, left_out) = frames.kept();
@@ -239,9 +239,9 @@ struct Lines<'a> {
     /// The last frame, and how often it has been repeated.
     last: (String, usize),
     full: bool,
-    /// What follows is not the program's.
+    /// The frames that follow are not the program's.
     ended: bool,
-    /// Files of which ranks have images.
+    /// Files whose images ranks have.
     images: Vec<(PathBuf, addr2line::Loader)>,
 }
 
@@ -266,8 +266,8 @@ impl Lines<'_> {
         }
     }
 
-    /// Adds the functions at an address of a program's or library's file of which a rank has an image;
-    /// whether they are known.
+    /// Adds the functions at an address of a file (program or library) whose image a rank has; returns whether they are
+    /// known.
     fn add_frames_of_image(&mut self, file: &Path, address: u64) -> bool {
         let known = self.images.iter().position(|(path, _)| path == file);
         let at = known.or_else(|| {
@@ -343,7 +343,7 @@ impl Lines<'_> {
     }
 }
 
-/// What is left when the child has failed.
+/// Prints the bare addresses after the child has failed.
 fn print_addresses(fault: &Fault, frames: &Frames) {
     say(format_args!(
         "the backtrace of {fault} cannot be printed; addresses, from the crash outwards:"

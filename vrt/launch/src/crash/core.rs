@@ -1,8 +1,7 @@
 //! Core files of crashed PEs.
 //!
-//! The arena is left out of them: it is far larger than what is in it. With `--core rank` the stack
-//! and the heap of the rank that crashed are let in, so that a debugger shows where it was and what it
-//! had.
+//! They do not contain the arena, which is far larger than its contents. With `--core rank` the stack and the heap of
+//! the rank that crashed are included, so that a debugger shows where it was and its data.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,13 +10,13 @@ use crate::crash::{Fault, job};
 use vrt_slot::Arena;
 use vrt_slot::report::say;
 
-/// Whether core files are to have the memory of the rank that crashed.
+/// Whether core files include the memory of the rank that crashed.
 static WITH_RANK: AtomicBool = AtomicBool::new(false);
 
-/// Where the kernel says what becomes of core files.
+/// Where the kernel describes what it does with core files.
 const PATTERN: &str = "/proc/sys/kernel/core_pattern";
 
-/// Wants core files with the memory of the rank that crashes. To be called by a PE.
+/// Requests core files with the memory of the rank that crashes. To be called by a PE.
 pub(crate) fn want_rank(pe: u32) {
     WITH_RANK.store(true, Ordering::Relaxed);
     // SAFETY: zeros are a valid limit, which the call fills in; the soft one may be raised.
@@ -36,8 +35,8 @@ pub(crate) fn want_rank(pe: u32) {
     }
 }
 
-/// Before a PE dies of a signal: whether it is the first of its job to do so, and may leave a core.
-/// Otherwise it leaves none, as the file could have the name of the first one's.
+/// Called before a PE dies of a signal: whether it is the first of its job to do so, and may leave a core. Any other PE
+/// leaves none, as its file could have the same name as the first one's.
 pub(super) fn claim() -> bool {
     let Some(job) = job() else { return true };
     // SAFETY: plain system calls.
@@ -50,8 +49,8 @@ pub(super) fn claim() -> bool {
     }
 }
 
-/// Lets the core file have the memory of the rank on whose stack the fault happened; whether that is
-/// wanted, and so a core.
+/// Includes the memory of the rank on whose stack the fault happened in the core file; returns whether that was
+/// requested, and with it a core.
 pub(super) fn include_rank_of(fault: &Fault) -> bool {
     if !WITH_RANK.load(Ordering::Relaxed) {
         return false;
@@ -68,7 +67,7 @@ pub(super) fn include_rank_of(fault: &Fault) -> bool {
     true
 }
 
-/// Lets the core file have what of a range of the arena is used.
+/// Includes the used part of a range of the arena in the core file.
 fn include((start, len): (usize, usize), used: std::ops::Range<usize>) {
     const PAGE: usize = 4096;
     let begin = (used.start & !(PAGE - 1)).clamp(start, start + len);
@@ -81,12 +80,12 @@ fn pattern() -> String {
     std::fs::read_to_string(PATTERN).unwrap_or_default().trim_end().to_owned()
 }
 
-/// Whether cores are not files, but given to a program.
+/// Whether cores are piped to a program instead of written to files.
 fn given_to_a_program(pattern: &str) -> bool {
     pattern.starts_with('|')
 }
 
-/// Where the core is that a process has left, for people.
+/// Where the core of a process is, in words.
 pub(crate) fn place_of(process: libc::pid_t, signal: i32) -> String {
     let pattern = pattern();
     if let Some(program) = pattern.strip_prefix('|') {
@@ -102,7 +101,7 @@ pub(crate) fn place_of(process: libc::pid_t, signal: i32) -> String {
     }
 }
 
-/// The name that the kernel makes of its pattern; `*` stands for what is not known here.
+/// The name that the kernel makes from its pattern; `*` stands for what is not known here.
 fn expand(pattern: &str, uses_pid: bool, process: libc::pid_t, signal: i32) -> String {
     let mut name = String::new();
     let mut has_pid = false;
@@ -129,7 +128,7 @@ fn expand(pattern: &str, uses_pid: bool, process: libc::pid_t, signal: i32) -> S
     name
 }
 
-/// The youngest file whose name fits, where `*` in the last part stands for anything.
+/// The most recent file whose name matches, where `*` in the last part stands for anything.
 fn find(path: &Path) -> Option<PathBuf> {
     let wanted = path.file_name()?.to_str()?;
     let mut found: Vec<(std::time::SystemTime, PathBuf)> = std::fs::read_dir(path.parent()?)
@@ -142,7 +141,7 @@ fn find(path: &Path) -> Option<PathBuf> {
     found.pop().map(|(_, path)| path)
 }
 
-/// Whether a name fits a pattern in which `*` stands for anything.
+/// Whether a name matches a pattern in which `*` stands for anything.
 fn fits(name: &str, pattern: &str) -> bool {
     match pattern.split_once('*') {
         None => name == pattern,

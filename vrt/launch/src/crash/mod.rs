@@ -1,10 +1,9 @@
-//! When a signal says that this process has crashed: what happened, to which rank, where.
+//! Handles signals that mean a crash of this process: reports what happened, to which rank, and where.
 //!
-//! The handler runs on a stack of its own and relies on little: it writes one plain line, has a child
-//! print the backtrace (`backtrace`), lets a core file have the rank's memory if that is wanted
-//! (`core`), and lets the process die of the signal, or ends it with a status. Of PEs that crash at
-//! the same time only the first leaves a core, because the files may have one name; the supervisor
-//! lets that one finish.
+//! The handler runs on its own stack and relies on little: it writes one plain line, has a child print the backtrace
+//! (`backtrace`), includes the rank's memory in the core file if that was requested (`core`), and lets the process die
+//! of the signal, or ends it with a status. If several PEs crash at the same time, only the first leaves a core,
+//! because the files may have the same name; the supervisor lets that one finish.
 
 mod backtrace;
 pub(crate) mod core;
@@ -19,7 +18,7 @@ use vrt_core::pe;
 use vrt_slot::report::{STATUS_RUNTIME, say};
 use vrt_slot::{Arena, hooks, image, signals};
 
-/// The signals of a process that has done something wrong.
+/// The signals that mean a fault of the process.
 const SIGNALS: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
 
 /// The state of the job that this process belongs to, for the signal handler.
@@ -39,10 +38,10 @@ pub(crate) fn job() -> Option<&'static JobState> {
     unsafe { JOB.load(Ordering::Acquire).as_ref() }
 }
 
-/// The stack on which a thread handles signals; its pages come when they are touched.
+/// The stack on which a thread handles signals; its pages are allocated when touched.
 struct SignalStack(Cell<usize>);
 
-/// Bytes of such a stack.
+/// Its size in bytes.
 const STACK: usize = 1 << 20;
 
 thread_local! {
@@ -50,8 +49,8 @@ thread_local! {
 }
 
 impl SignalStack {
-    /// May be called again: an `exit` of the standard library that was abandoned has taken the
-    /// thread's signal stack out of force.
+    /// May be called again: an abandoned `exit` of the standard library has disabled the thread's
+    /// signal stack.
     fn install(&self) {
         let known = self.0.get() as *mut libc::c_void;
         // SAFETY: a fresh mapping, or the thread's own, which stays until the thread ends.
@@ -102,8 +101,8 @@ impl Drop for SignalStack {
     }
 }
 
-/// Handles crashes on a stack of their own, on this thread and (the handler) in this process. After
-/// it has said what happened, whoever handled the signal before goes on.
+/// Handles crashes on a separate stack, on this thread and (the handler) in this process. After its
+/// report, the handler that was installed before runs.
 pub(crate) fn install() {
     backtrace::prepare();
     SIGNAL_STACK.with(SignalStack::install);
@@ -123,14 +122,14 @@ pub(crate) fn install() {
     }
 }
 
-/// What was done about each of [`SIGNALS`] before; null: what is done by default.
+/// The previous actions of [`SIGNALS`]; null: the default action.
 static PREVIOUS: [AtomicPtr<libc::sigaction>; SIGNALS.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS.len()];
 
-/// What has happened where.
+/// Describes a crash: what has happened, and where.
 struct Fault {
     signal: i32,
-    /// The kernel's number for the reason; not above 0: somebody has sent the signal.
+    /// The kernel's code for the reason; 0 or less: the signal was sent.
     code: i32,
     sender: libc::pid_t,
     address: usize,
@@ -144,7 +143,7 @@ struct Fault {
 }
 
 impl fmt::Display for Fault {
-    /// Who has crashed.
+    /// Names who has crashed.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.whereabouts {
             Some((rank, pe)) if Arena::contains(self.sp) => write!(f, "rank {rank} on PE {pe}"),
@@ -157,7 +156,7 @@ impl fmt::Display for Fault {
 
 impl Fault {
     /// # Safety
-    /// Both are what the kernel gave the handler of `signal`.
+    /// Both are the arguments that the kernel passed to the handler of `signal`.
     unsafe fn new(
         signal: i32,
         info: *const libc::siginfo_t,
@@ -186,11 +185,11 @@ impl Fault {
         }
     }
 
-    /// Changes the registers of the fault to what they are when a function has returned of which
-    /// nothing but the call was done; the address that it returns to.
+    /// Changes the registers of the fault to their values after the return of a function of which
+    /// only the call was executed; returns the return address.
     ///
     /// # Safety
-    /// The handler does not return afterwards. The stack pointer may lead nowhere: a fault.
+    /// The handler does not return afterwards. The stack pointer may be invalid: that is a fault.
     unsafe fn return_from_nothing(&self) -> usize {
         // SAFETY: the kernel's description of the registers, which lives as long as the handler; the
         // rest as the caller promises.
@@ -219,12 +218,12 @@ impl Fault {
         Some(guard..arena.layout.top(slot) + 1)
     }
 
-    /// Whether the signal was sent, by this process (`abort`) or another one.
+    /// Whether the signal was sent, by this process (`abort`) or by another one.
     fn was_sent(&self) -> bool {
         self.code <= 0
     }
 
-    /// Says what happened; whether the job is to end with the runtime's status.
+    /// Reports what happened; returns whether the job ends with the runtime's status.
     fn tell(&self) -> bool {
         if let Some(arena) = Arena::current()
             && !self.was_sent()
@@ -254,7 +253,7 @@ impl Fault {
     }
 
     fn tell_signal(&self) {
-        /// The access was one that the processor refuses without saying where.
+        /// The processor rejected the access without giving an address.
         const SI_KERNEL: i32 = 0x80;
         let Fault { signal, address, .. } = *self;
         // SAFETY: a plain system call.
@@ -325,7 +324,7 @@ extern "C-unwind" fn on_crash(signal: i32, info: *mut libc::siginfo_t, context: 
     }
 }
 
-/// Ends a process that is no PE.
+/// Ends a process that is not a PE.
 fn abort_unhandled() -> ! {
     // SAFETY: in a handler; nothing else may run.
     unsafe {

@@ -1,4 +1,4 @@
-//! Which jobs run on this machine, and what one says of itself.
+//! Lists the jobs that run on this machine, and asks one of them for a snapshot.
 
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Write};
@@ -8,17 +8,18 @@ use std::os::unix::net::{SocketAddr, UnixStream};
 use std::time::Duration;
 
 use super::{SOCKET, Snapshot};
+use vrt_balance::json::{self, ParseError};
 
 /// How long a job may take to answer.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Why a job is not seen.
+/// Why a job cannot be inspected.
 #[derive(Debug, thiserror::Error)]
 pub enum LookError {
-    /// There is none, or it is over.
+    /// It does not exist, or has ended.
     #[error("no job has process {0}")]
     NoJob(u32, #[source] std::io::Error),
-    /// It belongs to somebody else, to whom alone it tells what it does.
+    /// It belongs to another user; a job answers only its own user.
     #[error(
         "the job of process {0} is another user's (number {1}): it tells its own user and root alone"
     )]
@@ -29,12 +30,12 @@ pub enum LookError {
     /// It does not answer.
     #[error("the job of process {0} does not answer: {1}")]
     Silent(u32, #[source] std::io::Error),
-    /// It was built from another version.
+    /// It was built from another version of vrt.
     #[error("what the job says is not understood: {0}")]
-    Version(#[from] serde_json::Error),
+    Version(#[from] ParseError),
 }
 
-/// A job that runs.
+/// A running job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunningJob {
     /// Its supervisor's process.
@@ -48,13 +49,13 @@ fn user_of(process: impl Display) -> Option<u32> {
     Some(std::fs::metadata(format!("/proc/{process}")).ok()?.uid())
 }
 
-/// The user to whom a process belongs who may not be looked at by this one, if that is so.
+/// The user to whom a process belongs, if this user may not inspect it.
 fn other_user(process: u32) -> Option<u32> {
     let (own, other) = (user_of("self")?, user_of(process)?);
     (own != 0 && own != other).then_some(other)
 }
 
-/// The jobs of this machine that this user can look at.
+/// The jobs of this machine that this user can inspect.
 pub fn running_jobs() -> Vec<RunningJob> {
     let sockets = std::fs::read_to_string("/proc/net/unix").unwrap_or_default();
     let mut processes: Vec<u32> = sockets
@@ -71,7 +72,7 @@ pub fn running_jobs() -> Vec<RunningJob> {
     processes.into_iter().map(|process| RunningJob { process, command: command(process) }).collect()
 }
 
-/// A job that is looked at.
+/// A connection to a job.
 #[derive(Debug)]
 pub struct Connection {
     process: u32,
@@ -79,10 +80,10 @@ pub struct Connection {
 }
 
 impl Connection {
-    /// Begins to look at the job of a supervisor.
+    /// Connects to the job of a supervisor.
     ///
     /// # Errors
-    /// There is no such job.
+    /// No such job exists.
     pub fn to(process: u32) -> Result<Connection, LookError> {
         let connected = SocketAddr::from_abstract_name(format!("{SOCKET}{process}"))
             .and_then(|address| UnixStream::connect_addr(&address));
@@ -95,10 +96,10 @@ impl Connection {
         Ok(Connection { process, stream: BufReader::new(stream) })
     }
 
-    /// What the job does now.
+    /// A snapshot of the job now.
     ///
     /// # Errors
-    /// It is over, or does not answer.
+    /// The job has ended, or does not answer.
     pub fn look(&mut self) -> Result<Snapshot, LookError> {
         if self.stream.get_mut().write_all(b"look\n").is_err() {
             return Err(LookError::Over);
@@ -106,7 +107,7 @@ impl Connection {
         let mut line = String::new();
         match self.stream.read_line(&mut line) {
             Ok(0) => Err(LookError::Over),
-            Ok(_) => Ok(serde_json::from_str(&line)?),
+            Ok(_) => Ok(json::read(&line)?),
             Err(error) if error.kind() == std::io::ErrorKind::ConnectionReset => {
                 Err(LookError::Over)
             }

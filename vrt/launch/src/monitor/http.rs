@@ -1,7 +1,7 @@
-//! The few words of HTTP with which a page is served: GET, one request a connection.
+//! The small part of HTTP that serves a page: GET, one request per connection.
 //!
-//! Anybody on this machine may connect, who has the token or not: so there are few connections at a time, and each
-//! has little time and room to say what it wants.
+//! Anybody on this machine may connect, with or without the token. So the number of connections is limited, and each
+//! has little time and space for its request.
 
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// Connections at a time; who comes then is sent away.
+/// The most connections at a time; further ones are rejected.
 const CONNECTIONS: usize = 16;
-/// How long one may take to say what it wants, and to take the answer.
+/// How long a client may take to send its request, and to take the answer.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// The longest request in bytes.
 const LONGEST: u64 = 16 << 10;
 
-/// What is wanted.
+/// What is requested.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Request {
     pub(super) method: String,
@@ -30,7 +30,7 @@ pub(super) struct Answer {
     pub(super) text: String,
 }
 
-/// Answers whoever connects, until the process ends.
+/// Answers every client, until the process ends.
 pub(super) fn serve(
     listener: TcpListener,
     answer: impl Fn(&Request) -> Answer + Send + Sync + 'static,
@@ -61,7 +61,7 @@ pub(super) fn serve(
     });
 }
 
-/// A stream that ends at a time.
+/// A stream that ends at a given time.
 struct Until<'a>(&'a TcpStream, Instant);
 
 impl Read for Until<'_> {
@@ -80,7 +80,7 @@ fn read_request(stream: &TcpStream) -> io::Result<Option<Request>> {
     request_of(BufReader::new(Until(stream, Instant::now() + PATIENCE).take(LONGEST)))
 }
 
-/// The request, whose headers say nothing that matters.
+/// The request; its headers are ignored.
 fn request_of(mut lines: impl BufRead) -> io::Result<Option<Request>> {
     let mut first = String::new();
     lines.read_line(&mut first)?;
@@ -135,7 +135,8 @@ mod tests {
         }
     }
 
-    /// As many connections as there are, which say nothing: one more is sent away, none is waited for.
+    /// With the maximum of connections open, none of which sends anything, another one is rejected and nothing waits
+    /// for it.
     #[test]
     fn connections_that_say_nothing_are_few() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();

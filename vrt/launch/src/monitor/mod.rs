@@ -1,8 +1,8 @@
-//! Looking at a running job: `--monitor ADDRESS`, `vrtrun top`.
+//! Inspects a running job: `--monitor ADDRESS`, `vrtrun top`.
 //!
-//! A process beside the supervisor and the PEs, the *monitor*, asks PEs what they do ([`Looker`]) when
-//! somebody asks it, and works out rates from two answers. While nobody looks there is none, unless
-//! `--monitor` wants one; and then it sleeps.
+//! A process beside the supervisor and the PEs, the *monitor*, asks PEs what they do ([`Looker`]) when a client asks
+//! it, and computes rates from two answers. Without clients there is no monitor, except with `--monitor`; then it
+//! sleeps.
 //!
 //! ```text
 //! vrtrun top --- socket @vrt-job-PID ---.        (who connects wakes the supervisor by SIGIO,
@@ -11,29 +11,25 @@
 //!                                            `--- control memory --- PEs
 //! ```
 //!
-//! Whoever is another user gets nothing: the socket asks the system who has connected, and the web
-//! page's address has a token that only the job's messages tell. The page is served on this machine's
-//! own addresses only.
+//! Other users get nothing: the socket asks the system who has connected, and the web page's address contains a token
+//! that only the job's messages show. The page is served only on this machine's own addresses.
 //!
 //! | file | subject |
 //! |---|---|
-//! | `snapshot` | what is seen, and how it is worked out |
-//! | `serve` | the monitor's process: its sockets, what it answers |
-//! | `http`, `json` | how that is written |
-//! | `client` | the other end of the socket; which jobs there are (feature `json`) |
+//! | `snapshot` | what is observed, and how it is computed |
+//! | `serve` | the monitor's process: its sockets and its answers |
+//! | `http` | how answers are encoded |
+//! | `client` | the other end of the socket; the list of jobs |
 //! | `started` | the monitor of PEs that a launcher has started |
 //! | `page.html` | the web page |
 
-#[cfg(feature = "json")]
 mod client;
 mod http;
-mod json;
 mod serve;
 mod snapshot;
 #[cfg(feature = "mpi")]
 mod started;
 
-#[cfg(feature = "json")]
 pub use client::{Connection, LookError, RunningJob, running_jobs};
 #[cfg(feature = "mpi")]
 pub(crate) use started::{SeenNode, WaitingMonitor};
@@ -51,7 +47,7 @@ use vrt_core::pe::Looker;
 use vrt_slot::children;
 use vrt_slot::report::say;
 
-/// What the names of jobs' sockets begin with; a supervisor's process follows.
+/// The prefix of the names of jobs' sockets; the supervisor's process number follows.
 const SOCKET: &str = "vrt-job-";
 
 /// The web page of a job, before it is served.
@@ -61,7 +57,7 @@ struct Web {
 }
 
 impl Web {
-    /// Says where it will be.
+    /// Prints its address.
     fn announce(listener: TcpListener) -> std::io::Result<Web> {
         let token = serve::token()?;
         say(format_args!("the monitor is at http://{}/{token}/", listener.local_addr()?));
@@ -69,7 +65,7 @@ impl Web {
     }
 }
 
-/// The supervisor's side: the monitor, or the socket at which it waits for somebody who wants one.
+/// The supervisor's side: the monitor, or the socket on which it waits for a client.
 pub(crate) struct Monitor {
     looker: Looker,
     socket: Option<UnixListener>,
@@ -78,7 +74,7 @@ pub(crate) struct Monitor {
 }
 
 impl Monitor {
-    /// Starts the monitor of a job whose PEs are not there yet, if `--monitor` asks for one.
+    /// Starts the monitor of a job whose PEs do not exist yet, if `--monitor` requests one.
     pub(crate) fn begin(config: &Config, looker: Looker) -> Result<Monitor, LaunchError> {
         let mut monitor = Monitor { looker, socket: None, process: None };
         let Some(address) = config.monitor()? else { return Ok(monitor) };
@@ -91,8 +87,8 @@ impl Monitor {
         Ok(monitor)
     }
 
-    /// Waits for somebody who wants to look: then the supervisor gets SIGIO, which it has blocked. Where that
-    /// cannot be, nobody can look.
+    /// Waits for clients: on a connection the supervisor gets SIGIO, which it has blocked. If the socket cannot be
+    /// opened, the job cannot be inspected.
     pub(crate) fn listen(&mut self) {
         if self.process.is_some() {
             return;
@@ -103,7 +99,7 @@ impl Monitor {
         }
     }
 
-    /// Somebody may want to look.
+    /// A client may have connected.
     pub(crate) fn somebody_looks(&mut self) {
         if self.process.is_none() && self.socket.is_some() {
             self.fork(None);
@@ -115,7 +111,7 @@ impl Monitor {
         &self.looker
     }
 
-    /// The socket is the monitor's then.
+    /// Forks the monitor, which takes over the socket.
     fn fork(&mut self, web: Option<Web>) {
         let socket = self.socket.take();
         if let Some(socket) = &socket {
@@ -144,7 +140,7 @@ impl Drop for Monitor {
     }
 }
 
-/// This process, a child of the supervisor, ends with it.
+/// Makes this process, a child of the supervisor, end with it.
 fn end_with(supervisor: u32) {
     // SAFETY: plain system calls.
     unsafe {
@@ -155,18 +151,18 @@ fn end_with(supervisor: u32) {
     }
 }
 
-/// The socket of this process's job. It has no file, and goes with those who have it open.
+/// The socket of this process's job. It has no file, and vanishes with the processes that have it open.
 fn socket() -> std::io::Result<UnixListener> {
     socket_of(std::process::id())
 }
 
-/// The socket of the job that another process answers for.
+/// The socket of the job that another process supervises.
 fn socket_of(process: u32) -> std::io::Result<UnixListener> {
     let name = format!("{SOCKET}{process}");
     UnixListener::bind_addr(&std::os::unix::net::SocketAddr::from_abstract_name(name)?)
 }
 
-/// Whether this process gets SIGIO when somebody connects.
+/// Sets whether this process gets SIGIO on a connection.
 fn set_async(socket: &UnixListener, yes: bool) -> bool {
     let flags = if yes { libc::O_ASYNC } else { 0 };
     // SAFETY: plain system calls on a descriptor that is open.

@@ -1,4 +1,4 @@
-//! The monitor's process: it answers on its sockets until the job is over.
+//! The monitor's process: it answers on its sockets until the job has ended.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::AsRawFd;
@@ -8,27 +8,27 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
+use super::Web;
 use super::http::{Answer, Request, serve};
 use super::snapshot::Looking;
-use super::{Web, json};
 use crate::waits;
 use vrt_core::pe::Looker;
 
 const PAGE: &str = include_str!("page.html");
-/// Several who look get the same within this time.
+/// Requests within this time get the same answer.
 const FRESH: Duration = Duration::from_millis(200);
 
-/// How many of this user's programs may look at a time; those that come then see the job end.
+/// How many of this user's programs may be connected at a time; for further ones the job appears to have ended.
 const LOOKERS: usize = 64;
 
-/// Somebody wants to know.
+/// A request to the monitor.
 enum Question {
     Shot(Sender<String>),
-    /// The table of who waits for what is to be printed.
+    /// Print the table of what each rank waits for.
     Signal,
 }
 
-/// A token that nobody guesses.
+/// A token that cannot be guessed.
 pub(super) fn token() -> std::io::Result<String> {
     let mut bytes = [0u8; 16];
     // SAFETY: the bytes are writable.
@@ -39,9 +39,9 @@ pub(super) fn token() -> std::io::Result<String> {
     Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
-/// Lives as the monitor of a job that a process answers for, in a process of its own with one thread, which ends with
-/// the job: the caller has seen to that, or it is over when `signals` is closed. Each byte from there has the table of
-/// who waits for what printed.
+/// Runs the monitor of a job that a process supervises, in a separate process with one thread. It ends with the job:
+/// the caller has arranged that, or it ends when `signals` is closed. Each byte from `signals` requests the table of
+/// what each rank waits for.
 pub(super) fn live(
     supervisor: u32,
     looker: &Looker,
@@ -77,7 +77,7 @@ pub(super) fn live(
     unsafe { libc::_exit(0) }
 }
 
-/// What the job does now; `None`: it is over.
+/// A snapshot of the job now; `None`: the job has ended.
 fn ask(questions: &Sender<Question>) -> Option<String> {
     let (reply, replied) = channel();
     questions.send(Question::Shot(reply)).ok()?;
@@ -109,7 +109,7 @@ fn serve_socket(socket: UnixListener, questions: Sender<Question>) {
     });
 }
 
-/// A line of JSON for each line that comes.
+/// Answers each line received with a line of JSON.
 fn serve_stream(stream: &UnixStream, questions: &Sender<Question>) {
     for line in BufReader::new(stream).lines() {
         if line.is_err() {
@@ -123,7 +123,7 @@ fn serve_stream(stream: &UnixStream, questions: &Sender<Question>) {
     }
 }
 
-/// Whether who has connected is this user, or root.
+/// Whether the client is this user, or root.
 fn is_of_this_user(stream: &UnixStream) -> bool {
     let mut peer = libc::ucred { pid: 0, uid: libc::uid_t::MAX, gid: 0 };
     let mut size = size_of::<libc::ucred>() as libc::socklen_t;
@@ -148,7 +148,7 @@ fn answer(mut looking: Looking, print: impl Fn(), asked: &Receiver<Question>) {
         {
             return text.clone();
         }
-        let text = json::text(&looking.look());
+        let text = looking.look().json();
         last = Some((Instant::now(), text.clone()));
         text
     };
@@ -170,7 +170,7 @@ fn answer_to(request: &Request, token: &str, look: impl Fn() -> Option<String>) 
         Some((given, _)) if given != token => (403, "text/plain", REFUSED.to_owned()),
         None => (403, "text/plain", REFUSED.to_owned()),
         _ if request.method != "GET" => (405, "text/plain", "only GET\n".to_owned()),
-        Some((_, "")) => (200, "text/html", PAGE.to_owned()),
+        Some((_, "")) => (200, "text/html", vrt_trace::page::of(PAGE)),
         Some((_, "snapshot")) => match look() {
             Some(text) => (200, "application/json", text),
             None => (503, "text/plain", "the job is over\n".to_owned()),

@@ -1,9 +1,9 @@
-//! What is seen of a job at one time, and the rates since the time before.
+//! The state of a job at one time, and rates since the previous snapshot.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
 use crate::waits;
 use vrt_core::net::view::{Doing, PeView, RankView};
@@ -11,42 +11,44 @@ use vrt_core::pe::Looker;
 
 /// How long PEs may take to answer.
 const PATIENCE: Duration = Duration::from_millis(150);
-/// Ranks that are told of one by one.
+/// The most ranks that are listed individually.
 const RANKS: usize = 2000;
-/// Moves that are kept.
+/// The number of moves that are kept.
 const MOVES: usize = 200;
 
-/// A job at one time. Rates are those since it was last looked at; at first, since it began.
+/// The state of a job at one time. Rates are since the previous look; for the first one, since the job began.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Snapshot {
     /// The supervisor.
     pub process: u32,
     /// The program with its arguments.
     pub command: String,
-    /// Since PEs began.
+    /// Seconds since the PEs began.
+    #[serde(serialize_with = "finite")]
     pub seconds: f64,
-    /// All PEs, by number; of a job that a launcher has started, those of one node.
+    /// All PEs, by number; for a job that a launcher has started, those of one node.
     pub pes: Vec<PeSeen>,
-    /// PEs of other nodes, which are not among these, nor are their ranks.
+    /// Number of PEs of other nodes, which are not listed here, nor are their ranks.
     #[serde(default)]
     pub unseen_pes: usize,
-    /// Ranks that have not ended, by number. Of very many, those with the highest loads.
+    /// Ranks that have not ended, by number. If there are very many, those with the highest loads.
     pub ranks: Vec<RankSeen>,
-    /// Ranks that have not ended and are not among these.
+    /// Number of ranks that have not ended and are not listed.
     pub left_out: usize,
-    /// Number of ranks, with those that have ended.
+    /// Number of ranks, including those that have ended.
     pub number_of_ranks: u32,
     /// How many of them have ended.
     pub ended: u32,
-    /// Messages that were sent, by ranks that have ended as far as they were looked at.
+    /// Messages sent; of ranks that have ended, those up to the last look at them.
     pub messages: u64,
     /// Bytes in those.
     pub bytes: u64,
     /// Messages a second.
+    #[serde(serialize_with = "finite")]
     pub message_rate: f64,
     /// How often ranks have moved.
     pub all_moves: u64,
-    /// The last moves, the newest first.
+    /// The last moves, newest first.
     pub moves: Vec<MoveSeen>,
 }
 
@@ -59,19 +61,23 @@ pub struct PeSeen {
     pub node: usize,
     /// Its process; 0 before it has first answered.
     pub process: u32,
-    /// For how many seconds it has not answered, since a rank keeps its thread.
+    /// For how many seconds it has not answered, because a rank keeps its thread.
+    #[serde(serialize_with = "finite")]
     pub silent: f64,
-    /// Part of the time in ranks, with the runtime's own if that is not known.
+    /// Part of the time in ranks, including the runtime's own if that is not known.
+    #[serde(serialize_with = "finite")]
     pub busy: f64,
-    /// Part of the time asleep, or looking for something to do.
+    /// Part of the time asleep or polling.
+    #[serde(serialize_with = "finite")]
     pub idle: f64,
-    /// The runtime's own; `None`: nobody has measured it yet.
+    /// Part of the time in the runtime itself; `None`: not measured yet.
     pub overhead: Option<f64>,
-    /// Ranks that it has.
+    /// Number of its ranks.
     pub ranks: u32,
-    /// Those of them that run or could.
+    /// Number of its ranks that run or are ready to run.
     pub ready: u32,
     /// Switches a second.
+    #[serde(serialize_with = "finite")]
     pub switch_rate: f64,
 }
 
@@ -80,44 +86,59 @@ pub struct PeSeen {
 pub struct RankSeen {
     /// Its number.
     pub rank: u32,
-    /// The PE that has it.
+    /// The PE that it is on.
     pub pe: u32,
     /// `runs`, `ready` or `waits`.
     pub state: String,
     /// What it waits for.
     pub wait: String,
     /// Part of the time for which it has run.
+    #[serde(serialize_with = "finite")]
     pub load: f64,
     /// Live bytes of its heap.
     pub memory: u64,
     /// Messages that it has sent.
     pub messages: u64,
     /// Messages a second.
+    #[serde(serialize_with = "finite")]
     pub message_rate: f64,
     /// Bytes a second.
+    #[serde(serialize_with = "finite")]
     pub byte_rate: f64,
     /// How often it has moved.
     pub moves: u32,
 }
 
-/// A rank that was seen on another PE than before.
+/// A rank that was on another PE at the previous look.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct MoveSeen {
-    /// When that was seen, in seconds since PEs began.
+    /// When the move was seen, in seconds since PEs began.
+    #[serde(serialize_with = "finite")]
     pub at: f64,
     /// The rank.
     pub rank: u32,
-    /// The PE on which it was before.
+    /// The PE that it was on before.
     pub from: u32,
-    /// The PE on which it is now.
+    /// The PE that it is on now.
     pub to: u32,
-    /// How often it has moved meanwhile.
+    /// How often it has moved in between.
     pub times: u32,
 }
 
+/// A rate of no time is none: JSON has no other numbers.
+fn finite<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.serialize_f64(if number.is_finite() { *number } else { 0.0 })
+}
+
 impl Snapshot {
-    /// Each rank is on the PE that has answered for it last. PEs answer one after the other: what they say of how
-    /// many they have counts a rank that moves meanwhile twice, or not at all.
+    /// As JSON.
+    pub(super) fn json(&self) -> String {
+        let text = vrt_balance::json::text(self).unwrap_or_default();
+        String::from_utf8(text).unwrap_or_default()
+    }
+
+    /// Assigns each rank to the PE that has answered for it last. PEs answer one after the other, so their own counts
+    /// would count a rank that moves meanwhile twice, or not at all.
     fn count_ranks_of_pes(&mut self) {
         for seen in &mut self.pes {
             let here = || self.ranks.iter().filter(|rank| rank.pe == seen.pe);
@@ -127,7 +148,7 @@ impl Snapshot {
     }
 }
 
-/// What was seen of a rank: when, that, and what has come of both.
+/// The last look at a rank: its time, the state seen, and the rates computed.
 struct Known {
     at: Instant,
     view: RankView,
@@ -136,7 +157,7 @@ struct Known {
     byte_rate: f64,
 }
 
-/// Somebody who looks at a job again and again.
+/// Observes a job repeatedly.
 pub(super) struct Looking {
     looker: Looker,
     process: u32,
@@ -147,7 +168,7 @@ pub(super) struct Looking {
     moves: VecDeque<MoveSeen>,
 }
 
-/// A part of a time.
+/// A duration as a part of another.
 fn part(of: Duration, time: Duration) -> f64 {
     let time = time.as_secs_f64();
     if time > 0.0 { (of.as_secs_f64() / time).min(1.0) } else { 0.0 }
@@ -163,7 +184,7 @@ impl Looking {
         Looking { looker, process, command, began, pes, ranks, moves }
     }
 
-    /// Looks now.
+    /// Takes a snapshot.
     pub(super) fn look(&mut self) -> Snapshot {
         let asked = self.looker.ask(PATIENCE);
         let now = Instant::now();
@@ -282,6 +303,28 @@ impl Looking {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        let rank = RankSeen {
+            wait: "\"MPI_Recv\"\t\\ \u{1}\u{e9}".to_owned(),
+            memory: u64::MAX,
+            ..RankSeen::default()
+        };
+        let pe = PeSeen { pe: 1, busy: 0.25, overhead: Some(1e-9), ..PeSeen::default() };
+        let shot = Snapshot {
+            command: "a\nb".to_owned(),
+            seconds: 1e21,
+            message_rate: f64::NAN,
+            pes: vec![pe, PeSeen::default()],
+            ranks: vec![rank; 1000],
+            moves: vec![MoveSeen::default()],
+            ..Snapshot::default()
+        };
+        let read: Snapshot = vrt_balance::json::read(&shot.json()).unwrap();
+        let seen = |shot: &Snapshot| format!("{shot:?}").replace("NaN", "0.0");
+        assert_eq!(seen(&read), seen(&shot));
+    }
 
     #[test]
     fn each_rank_is_counted_on_one_pe() {

@@ -6,13 +6,13 @@
 //! the others                                    tell theirs nothing, so that it ends
 //! ```
 //!
-//! So `vrtrun top` sees the PEs of one node, under the process of the first of these; the page of `--monitor` is
-//! that of PE 0's node. The forked process has no part in MPI, and is nobody's child: a rank that waits for whatever
-//! child of its process ends shall not wait for this one. It ends when the socket to it is closed, as it is by the end
-//! of who holds the other side; a byte from there has it print who waits for what.
+//! So `vrtrun top` sees the PEs of one node, under the process of the first of them; the page of `--monitor` shows PE
+//! 0's node. The forked process takes no part in MPI, and is no child of any process: a rank that waits for any child
+//! of its process must not get this one. It ends when the socket to it is closed, which happens at the latest when the
+//! process at the other end does; a byte from there requests the table of what each rank waits for.
 //!
-//! That byte is sent for SIGUSR1. Launchers pass the signal on to all their processes, so those that have no monitor
-//! take it, too, and do nothing.
+//! That byte is sent on SIGUSR1. Launchers pass the signal on to all their processes, so processes without a monitor
+//! handle it, too, and do nothing.
 
 use std::ffi::c_int;
 use std::fs::{File, OpenOptions};
@@ -30,7 +30,7 @@ use crate::LaunchError;
 use crate::config::Config;
 use vrt_slot::children;
 
-/// The socket to this process's monitor; -1: it has none.
+/// The socket to this process's monitor; -1: none.
 static MONITOR: AtomicI32 = AtomicI32::new(-1);
 
 /// A process that may become the monitor.
@@ -38,7 +38,7 @@ pub(crate) struct WaitingMonitor {
     to: UnixStream,
 }
 
-/// What it has to know of a node.
+/// What the monitor must know about a node.
 pub(crate) struct SeenNode<'a> {
     /// PEs, ranks, PEs of a node.
     pub sizes: (usize, usize, usize),
@@ -46,14 +46,14 @@ pub(crate) struct SeenNode<'a> {
     pub number: usize,
     /// Its control memory.
     pub control: &'a OwnedFd,
-    /// By what each PE is woken, as descriptors of this process; any number for those of other nodes.
+    /// The descriptors, in this process, that wake each PE; any number for PEs of other nodes.
     pub events: &'a [i32],
-    /// Whether it has PE 0.
+    /// Whether PE 0 is on it.
     pub is_first: bool,
 }
 
 impl WaitingMonitor {
-    /// Forks it. `None`: it cannot be, because there is a second thread already, or the system has no more.
+    /// Forks it. `None`: impossible, because a second thread already exists, or the system has no more processes.
     pub(crate) fn fork(config: &Config) -> Option<WaitingMonitor> {
         take_signal();
         let threads = std::fs::read_dir("/proc/self/task").ok()?.count();
@@ -79,10 +79,10 @@ impl WaitingMonitor {
         Some(WaitingMonitor { to })
     }
 
-    /// Has it live as the monitor of a node; it is there when this returns.
+    /// Makes it the monitor of a node, which is running when this returns.
     ///
     /// # Errors
-    /// The address of `--monitor` cannot be listened to.
+    /// The monitor cannot listen at the address of `--monitor`.
     pub(crate) fn become_monitor(
         self,
         node: &SeenNode<'_>,
@@ -112,7 +112,7 @@ impl WaitingMonitor {
     }
 }
 
-/// The process that was forked: waits until it is told something.
+/// The forked process: waits for instructions.
 fn wait(parent: u32, from: UnixStream, config: &Config) -> ! {
     let mut line = String::new();
     let told = BufReader::new(&from).read_line(&mut line).is_ok();
@@ -144,7 +144,8 @@ fn wait(parent: u32, from: UnixStream, config: &Config) -> ! {
     unsafe { libc::_exit(0) }
 }
 
-/// Has SIGUSR1 ask the monitor. Not ignored, even where there is none: what ranks start would ignore it, too.
+/// Makes SIGUSR1 ask the monitor. The signal is not ignored even without a monitor, since programs that ranks start
+/// would inherit that.
 fn take_signal() {
     // SAFETY: the handler makes one call that handlers may make, on the crash handler's stack where there is one.
     unsafe {

@@ -1,11 +1,11 @@
-//! A folder in which programs are compiled.
+//! A directory in which programs are compiled.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::Outcome;
 
-/// A folder that is removed at the end.
+/// A directory that is removed at the end.
 pub struct Workshop {
     folder: tempfile::TempDir,
 }
@@ -31,12 +31,12 @@ impl Workshop {
     }
 
     /// Compiles and links C; `flags` come last, are split at spaces, and are relative to the
-    /// folder.
+    /// directory.
     pub fn c(&self, name: &str, source: &str, flags: &str) -> PathBuf {
         self.compile("cc", "c", name, source, flags)
     }
 
-    /// A C program, position independent as they are by default.
+    /// A C program, position independent by default.
     pub fn program(&self, name: &str, source: &str, flags: &str) -> PathBuf {
         self.c(name, source, &format!("-fPIE -pie {flags} {RUNTIME}"))
     }
@@ -57,7 +57,7 @@ impl Workshop {
         self.compile("c++", "cc", name, source, &flags)
     }
 
-    /// Runs a program as a process of its own, loaded by the system: what images should do, too.
+    /// Runs a program as a separate process, loaded by the system: images should behave like it.
     /// Its first argument is 0.
     pub fn native(&self, program: &Path) -> Outcome {
         let mut command = Command::new(program);

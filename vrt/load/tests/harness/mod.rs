@@ -1,8 +1,8 @@
-//! Compiles programs, and runs images of them on threads of their own.
+//! Compiles programs, and runs images of them on separate threads.
 //!
-//! What programs call here runs with the image's thread pointer, where Rust's thread-locals are
-//! stale copies. So these functions do nothing but write to a [`Run`], which they find by the
-//! thread pointer.
+//! Functions here that programs call run with the image's thread pointer, where Rust's
+//! thread-locals are stale copies. So these functions only write to a [`Run`], which they find by
+//! the thread pointer.
 #![allow(dead_code, unused_imports, reason = "each test uses a part of it")]
 #![allow(clippy::unwrap_used, reason = "where a test cannot go on, it fails")]
 
@@ -16,10 +16,10 @@ pub use run::{Memory, Outcome, in_image, on_stack, run};
 
 use vrt_load::{LoadError, Options, Plan, thread_reserve};
 
-/// Libraries that are the process's in most tests.
+/// Libraries that belong to the process in most tests.
 pub const LIBC: &[&str] = &["libc.so", "libm.so", "libgcc_s.so"];
 
-/// Opens a program; libraries whose names begin as in `shared` are the process's.
+/// Opens a program; libraries whose names begin with one of `shared` belong to the process.
 pub fn open(program: &std::path::Path, shared: &[&str]) -> Plan {
     match try_open(program, shared) {
         Ok(plan) => plan,

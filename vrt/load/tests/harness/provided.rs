@@ -1,4 +1,4 @@
-//! What a runtime provides, as far as the programs of the tests need it.
+//! The runtime's functions that the programs of the tests need.
 
 use std::ffi::{CStr, c_char, c_int, c_long, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -36,7 +36,7 @@ unsafe extern "C" fn report(name: *const c_char, value: c_long) {
     unsafe { (*current()).report(CStr::from_ptr(name).to_bytes(), value) }
 }
 
-/// Waits until all images have come here.
+/// Waits until all images have called this.
 unsafe extern "C" fn meet() {
     // SAFETY: the barrier outlives the run.
     unsafe { libc::pthread_barrier_wait((*current()).barrier.cast_mut()) };
@@ -55,7 +55,8 @@ unsafe extern "C" fn cxa_atexit(function: usize, argument: usize, _module: *mut 
 
 unsafe extern "C" fn cxa_finalize(_module: *mut c_void) {}
 
-/// Ends a program: what it asked for at its end, destructors, buffers of a libc of its own.
+/// Ends a program: runs its exit functions and destructors, and flushes the buffers of its own
+/// libc.
 unsafe extern "C" fn exit(status: c_int) -> ! {
     let run = current();
     // SAFETY: the run is this thread's; functions are the image's.
@@ -137,8 +138,8 @@ fn real_find_object() -> usize {
     found
 }
 
-/// How unwinders ask for their tables. It has the name, so that the process's libgcc uses it, too:
-/// frames of images are on the stack when that unwinds.
+/// The function through which unwinders find their tables. It has this name so that the process's
+/// libgcc uses it, too: frames of images are on the stack when that unwinds.
 #[unsafe(no_mangle)]
 unsafe extern "C" fn _dl_find_object(pc: usize, found: *mut FoundObject) -> c_int {
     let run = current();

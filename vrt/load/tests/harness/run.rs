@@ -1,4 +1,4 @@
-//! Runs images: memory for each, a thread, a stack, and what it leaves behind.
+//! Runs images: memory for each, a thread, a stack, and the results.
 
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::ptr;
@@ -75,13 +75,13 @@ pub struct Outcome {
 }
 
 impl Outcome {
-    /// The last report of a name.
+    /// The last value reported under a name.
     pub fn value(&self, name: &str) -> i64 {
         let found = self.reports.iter().rev().find(|(report, _)| report == name);
         found.unwrap_or_else(|| panic!("no {name} in {self:?}")).1
     }
 
-    /// The values of a name in the order in which they were reported.
+    /// The values reported under a name, in order.
     pub fn values(&self, name: &str) -> Vec<i64> {
         let reports = self.reports.iter().filter(|(report, _)| report == name);
         reports.map(|(_, value)| *value).collect()
@@ -100,7 +100,7 @@ pub struct Run {
     pub len: usize,
     pub plan: *const Plan,
     pub own_thread_pointer: usize,
-    /// The stack pointer where the thread waits.
+    /// The stack pointer at which the thread waits.
     context: usize,
     status: i32,
     reports: [Report; 256],
@@ -108,7 +108,7 @@ pub struct Run {
     pub at_exit: [(usize, usize); 64],
     pub at_exit_count: usize,
     pub barrier: *const libc::pthread_barrier_t,
-    /// What runs in it.
+    /// The function that runs in it.
     task: Task<'static>,
 }
 
@@ -137,7 +137,7 @@ impl Run {
 
 static RUNS: [AtomicPtr<Run>; 256] = [const { AtomicPtr::new(ptr::null_mut()) }; 256];
 
-/// The run whose thread pointer is set. It is null outside of images.
+/// The run whose thread pointer is set; null outside of images.
 pub fn current() -> *mut Run {
     let pointer = thread_pointer::get();
     for run in &RUNS {
@@ -199,7 +199,7 @@ extern "C" fn begin(run: *mut c_void) -> ! {
 
 const STACK: usize = 1 << 20;
 
-/// Runs a function on a stack of its own for an image, until it returns or the image leaves.
+/// Runs a function on a separate stack for an image, until it returns or the image leaves.
 pub fn on_stack(
     plan: &Plan,
     memory: &Memory,
@@ -252,11 +252,11 @@ pub fn in_image<R>(plan: &Plan, base: usize, call: impl FnOnce() -> R) -> R {
     }
 }
 
-/// How long images may take, from when the last ones began.
+/// How long images may take after the last ones began.
 const LIMIT: Duration = Duration::from_secs(300);
 
-/// Runs images of a program at the same time, one on each of so many threads. Every other one has
-/// its code mapped, the others have it copied. The first argument is the image's number.
+/// Runs images of a program at the same time, one on each of this many threads. The code of every
+/// other image is mapped, that of the others is copied. The first argument is the image's number.
 pub fn run(plan: &Plan, images: usize) -> Vec<Outcome> {
     // An image that waits for ever ends the tests.
     // SAFETY: nothing here handles the signal.

@@ -247,7 +247,7 @@ unsafe fn alltoall<N: Whole>(
     })
 }
 
-/// An alltoall with a part of its own for each rank on both sides. In place, what is sent is copied first.
+/// An alltoall with a separate part for each rank on both sides. If it is in place, the sent data is copied first.
 fn alltoall_of(
     comm: Rc<Comm>,
     site: vrt_core::Site,

@@ -1,9 +1,9 @@
-//! Collective operations between two groups (MPI-4.1 section 6.2.3): what the ranks of one group contribute
-//! goes to the other.
+//! Collective operations between two groups (MPI-4.1 section 6.2.3): the contributions of one group's ranks are sent to
+//! the other group.
 //!
-//! A rank sends to the other group's root, or to its first rank, which hands on to its group; within a
-//! group the operations are those of its own communicator. Messages have the number of their operation on
-//! the communicator of both for a tag, so that later ones do not overtake.
+//! A rank sends to the other group's root, or to its first rank, which distributes the data in its group; operations
+//! within a group use its own communicator. The tag of messages is the number of their operation on the
+//! intercommunicator, so that later ones do not overtake.
 
 use vrt_core::Site;
 use vrt_core::comm::algorithms::{Collective, In, Out};
@@ -23,7 +23,7 @@ use crate::turns::Turn;
 
 /// One operation between two groups.
 ///
-/// Dropped when the operation is over on the rank: so long it lasts in traces, as `both` does.
+/// Dropped when the operation has ended on the rank: until then it lasts in traces, as `both` does.
 struct Between<'a> {
     both: Collective,
     local: &'a CommunicatorHandle,
@@ -33,7 +33,7 @@ struct Between<'a> {
 }
 
 impl<'a> Between<'a> {
-    /// Begins the operation on the communicator of both groups, when it is its turn.
+    /// Begins the operation on the intercommunicator, when it is its turn.
     async fn begin(comm: &'a Comm, site: Site) -> Outcome<Between<'a>> {
         comm.expect_inter()?;
         let turn = comm.turns.take(site).await;

@@ -56,7 +56,7 @@ forms! {
     ) = alltoallw;
 }
 
-/// Two operations at the same time.
+/// Runs two operations at the same time.
 pub(super) async fn both(
     one: impl Future<Output = Outcome>,
     other: impl Future<Output = Outcome>,

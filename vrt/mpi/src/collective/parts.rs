@@ -13,31 +13,31 @@ use crate::numbers::{self, Whole};
 use crate::process::Process;
 use vrt_slot::report::count;
 
-/// Elements that are sent.
+/// Elements to send.
 #[derive(Clone, Debug)]
 pub(super) struct Source {
     pub(super) at: *const u8,
     pub(super) count: usize,
     pub(super) datatype: Use,
-    /// Bytes, packed.
+    /// Packed size in bytes.
     len: usize,
 }
 
-/// Elements that are received.
+/// Elements to receive.
 #[derive(Clone, Debug)]
 pub(super) struct Target {
     pub(super) at: *mut u8,
     pub(super) count: usize,
     pub(super) datatype: Use,
-    /// Bytes, packed.
+    /// Packed size in bytes.
     len: usize,
 }
 
 impl Source {
-    /// Of what a program gives.
+    /// From a program's arguments.
     ///
     /// # Errors
-    /// The count is negative or more than can be counted, or there is no such datatype.
+    /// The count is negative or too large, or the datatype does not exist.
     #[inline(always)]
     pub(super) fn of<N: Whole>(
         process: &Process,
@@ -48,10 +48,10 @@ impl Source {
         Source::of_elements(buf, numbers::count(count)?, Use::of(process, datatype)?)
     }
 
-    /// Of elements.
+    /// From elements.
     ///
     /// # Errors
-    /// They are more than can be counted.
+    /// They are too large.
     #[inline(always)]
     pub(super) fn of_elements(buf: *const c_void, count: usize, datatype: Use) -> Outcome<Source> {
         Ok(Source { at: buf.cast(), count, len: datatype.bytes(count)?, datatype })
@@ -62,7 +62,7 @@ impl Source {
         Source { at: std::ptr::null(), count: 0, datatype: Use::Dense(1), len: 0 }
     }
 
-    /// Bytes, packed.
+    /// Packed size in bytes.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.len
@@ -83,7 +83,7 @@ impl Source {
     /// A copy of its bytes.
     ///
     /// # Errors
-    /// There is no memory for it.
+    /// There is not enough memory for it.
     ///
     /// # Safety
     /// The elements are readable.
@@ -92,7 +92,7 @@ impl Source {
         unsafe { self.datatype.pack(self.at, self.count) }
     }
 
-    /// If it lies in memory as it is sent: its bytes.
+    /// Its bytes, if its layout in memory is the packed one.
     #[inline(always)]
     pub(super) fn direct(&self) -> Option<In> {
         let begin = self.datatype.direct(self.count)?;
@@ -102,10 +102,10 @@ impl Source {
 }
 
 impl Target {
-    /// Of what a program gives.
+    /// From a program's arguments.
     ///
     /// # Errors
-    /// The count is negative or more than can be counted, or there is no such datatype.
+    /// The count is negative or too large, or the datatype does not exist.
     #[inline(always)]
     pub(super) fn of<N: Whole>(
         process: &Process,
@@ -116,31 +116,31 @@ impl Target {
         Target::of_elements(buf.cast(), numbers::count(count)?, Use::of(process, datatype)?)
     }
 
-    /// Of elements.
+    /// From elements.
     ///
     /// # Errors
-    /// They are more than can be counted.
+    /// They are too large.
     #[inline(always)]
     pub(super) fn of_elements(at: *mut u8, count: usize, datatype: Use) -> Outcome<Target> {
         Ok(Target { at, count, len: datatype.bytes(count)?, datatype })
     }
 
-    /// Bytes, packed.
+    /// Packed size in bytes.
     #[inline(always)]
     pub(super) fn len(&self) -> usize {
         self.len
     }
 
-    /// The same elements, to be sent.
+    /// The same elements, for sending.
     pub(super) fn as_source(&self) -> Source {
         let Target { at, count, ref datatype, len } = *self;
         Source { at, count, datatype: datatype.clone(), len }
     }
 
-    /// So many of these, one after the other.
+    /// This many of these, one after another.
     ///
     /// # Errors
-    /// They are more than can be counted.
+    /// They are too large.
     #[inline(always)]
     pub(super) fn times(&self, n: usize) -> Outcome<Target> {
         match self.count.checked_mul(n) {
@@ -152,7 +152,7 @@ impl Target {
     /// The part of `count` elements that is for the `nth` rank.
     ///
     /// # Errors
-    /// It lies further away than can be counted.
+    /// It is too far away.
     pub(super) fn nth(&self, nth: usize) -> Outcome<Target> {
         let before = self.count.checked_mul(nth).and_then(|before| i64::try_from(before).ok());
         let offset = self.datatype.distance(before.unwrap_or(i64::MAX))?;
@@ -162,12 +162,12 @@ impl Target {
     /// The parts of `n` ranks.
     ///
     /// # Errors
-    /// As [`nth`](Self::nth).
+    /// Those of [`nth`](Self::nth).
     pub(super) fn parts(&self, n: usize) -> Outcome<Vec<Target>> {
         (0..n).map(|nth| self.nth(nth)).collect()
     }
 
-    /// Where its bytes go.
+    /// The room for its bytes.
     ///
     /// # Errors
     /// The buffer is missing.
@@ -179,7 +179,7 @@ impl Target {
         unsafe { Incoming::of_elements(self.at, self.count, self.datatype.clone()) }
     }
 
-    /// If it lies in memory as it comes: where its bytes go.
+    /// The room for its bytes, if its layout in memory is the packed one.
     #[inline(always)]
     pub(super) fn direct(&self) -> Option<Out> {
         let begin = self.datatype.direct(self.count)?;
@@ -187,7 +187,7 @@ impl Target {
         (!at.is_null() || self.len() == 0).then_some(Out(at, self.len(), UNTYPED))
     }
 
-    /// Puts packed bytes into its elements.
+    /// Unpacks bytes into its elements.
     ///
     /// # Safety
     /// They are writable.
@@ -197,27 +197,27 @@ impl Target {
     }
 }
 
-/// What an operation reads.
+/// The input of an operation.
 pub(super) fn input(data: &Outgoing) -> In {
     In(data.at, data.len, UNTYPED)
 }
 
-/// What it reads of a copy.
+/// The input of an operation, from a copy.
 pub(super) fn input_of(bytes: &[u8]) -> In {
     In(bytes.as_ptr(), bytes.len(), UNTYPED)
 }
 
-/// What it writes.
+/// The output of an operation.
 pub(super) fn output(room: &Incoming) -> Out {
     Out(room.room.buffer, room.room.capacity, UNTYPED)
 }
 
-/// What it writes to memory of its own.
+/// The output of an operation, in separate memory.
 pub(super) fn output_of(bytes: &mut [u8]) -> Out {
     Out(bytes.as_mut_ptr(), bytes.len(), UNTYPED)
 }
 
-/// What has come is put into its place.
+/// Unpacks the received data.
 ///
 /// # Safety
 /// The elements are writable.
@@ -231,11 +231,10 @@ pub(super) unsafe fn put(room: &Incoming) {
 /// A part for each rank, at displacements in elements.
 ///
 /// # Errors
-/// An array is missing, a count negative, a count or displacement more than can be counted, or there is no such
-/// datatype.
+/// An array is missing, a count is negative, a count or displacement is too large, or the datatype does not exist.
 ///
 /// # Safety
-/// The arrays have so many entries.
+/// The arrays have this many entries.
 pub(super) unsafe fn targets<N: Whole, D: Whole>(
     process: &Process,
     buf: *mut c_void,
@@ -254,13 +253,13 @@ pub(super) unsafe fn targets<N: Whole, D: Whole>(
     counts.into_iter().zip(places).map(part).collect()
 }
 
-/// A part for each rank, of a type of its own, at displacements in bytes.
+/// A part for each rank with its own type, at displacements in bytes.
 ///
 /// # Errors
-/// As [`targets`].
+/// Those of [`targets`].
 ///
 /// # Safety
-/// As there.
+/// As for [`targets`].
 pub(super) unsafe fn typed_targets<N: Whole, D: Whole>(
     process: &Process,
     buf: *mut c_void,
@@ -283,7 +282,7 @@ pub(super) unsafe fn typed_targets<N: Whole, D: Whole>(
     parts.collect()
 }
 
-/// What a rank gives itself is as long as the place that is there for it.
+/// What a rank sends to itself must be as long as the room for it.
 pub(super) fn expect_equal(sent: usize, room: usize) -> Outcome {
     if sent > room {
         let sent = count(sent, "byte");

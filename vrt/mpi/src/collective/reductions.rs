@@ -256,7 +256,7 @@ unsafe fn reduce_scatter_block<N: Whole>(
     unsafe { scatter_result(call, sendbuf, recvbuf, counts, (datatype, op), on) }
 }
 
-/// A reduction of whose result each rank gets a part, of so many elements.
+/// A reduction of whose result each rank gets a part with a given number of elements.
 unsafe fn scatter_result(
     call: Call,
     sendbuf: *const c_void,
@@ -337,7 +337,7 @@ unsafe fn exscan<N: Whole>(
     unsafe { prefix(call, (sendbuf, recvbuf), count, (datatype, op), true, comm) }
 }
 
-/// The reduction of the ranks up to this one, or up to the one before.
+/// The reduction of the ranks up to this one, or up to the previous one.
 unsafe fn prefix<N: Whole>(
     call: Call,
     (sendbuf, recvbuf): (*const c_void, *mut c_void),

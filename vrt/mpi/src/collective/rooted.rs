@@ -194,8 +194,8 @@ unsafe fn gather<N: Whole>(
     })
 }
 
-/// What a rank contributes: nothing where it is in place, which the root alone may say; between two groups
-/// nothing of the root's group.
+/// A rank's contribution: none if it is in place, which only the root may request; for an intercommunicator none from
+/// the root's group.
 fn own_part(
     comm: &Comm,
     root: Root,
@@ -335,7 +335,7 @@ unsafe fn scatter<N: Whole>(
     })
 }
 
-/// What a rank receives: nothing where it is in place, which the root alone may say.
+/// A rank's room for the result: none if it is in place, which only the root may request.
 fn own_room(
     comm: &Comm,
     root: Root,

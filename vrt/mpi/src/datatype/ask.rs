@@ -1,5 +1,5 @@
-//! What can be asked of datatypes: sizes and bounds, names, and how they were made (MPI-4.1 sections 5.1.7,
-//! 5.1.13, 7.8, 19.1.5).
+//! Queries on datatypes: sizes and bounds, names, and how they were constructed (MPI-4.1 sections 5.1.7, 5.1.13, 7.8,
+//! 19.1.5).
 
 use std::ffi::{c_char, c_int, c_void};
 use std::rc::Rc;
@@ -98,7 +98,7 @@ unsafe fn true_extent<A: Whole>(
     Ok(())
 }
 
-/// How a datatype was made.
+/// How a datatype was constructed.
 fn made(call: Call, handle: MPI_Datatype) -> Outcome<Contents> {
     let nothing = |combiner, types| Contents {
         combiner,

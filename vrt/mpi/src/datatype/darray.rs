@@ -1,5 +1,5 @@
-//! Distributed arrays (MPI-4.1 section 5.1.4): the part of an array that one rank of a grid has, when each
-//! dimension is dealt out in blocks.
+//! Distributed arrays (MPI-4.1 section 5.1.4): one rank's part of an array whose dimensions are distributed in blocks
+//! over a grid of ranks.
 
 use vrt_abi::constants::*;
 use vrt_core::layout::{ArrayOrder, Construction, Datatype};
@@ -7,7 +7,7 @@ use vrt_slot::report::count;
 
 use crate::fault::{Outcome, refuse};
 
-/// An array and how it is dealt out.
+/// An array and its distribution.
 pub(super) struct Array {
     pub(super) size: i64,
     pub(super) rank: i64,
@@ -93,7 +93,7 @@ impl Array {
         Ok(Datatype::new(Construction::Resized { lower_bound: 0, extent: stride, of: placed })?)
     }
 
-    /// Elements of a block in a dimension.
+    /// Elements per block in a dimension.
     fn block(&self, at: usize) -> Outcome<i64> {
         let (size, processes) = (self.sizes[at], self.processes[at]);
         if size <= 0 || processes <= 0 {

@@ -1,5 +1,4 @@
-//! The basic elements of a datatype, in their order: what `MPI_Get_elements` counts, and what `external32`
-//! converts.
+//! The basic elements of a datatype, in order: the basis of `MPI_Get_elements` and of `external32` conversion.
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
@@ -10,11 +9,10 @@ use super::{Type, TypeRef};
 use crate::fault::{Outcome, refuse};
 use crate::process::Process;
 
-/// So many of a predefined datatype one after the other; a pair counts as its two halves.
+/// A number of consecutive elements of a predefined datatype; a pair counts as its two halves.
 pub(super) type Run = (MPI_Datatype, usize);
 
-/// Basic elements in the order in which they are packed. What repeats is kept once, so that a type of many elements
-/// has few parts.
+/// Basic elements in packing order. Repetitions are stored once, so that a type of many elements has few parts.
 #[derive(Clone, Debug)]
 pub(super) enum Part {
     Run(Run),
@@ -28,7 +26,7 @@ pub(super) fn parts(datatype: &TypeRef) -> Vec<Part> {
     all
 }
 
-/// The same, one after the other.
+/// The same as a flat list.
 pub(super) fn runs(datatype: &TypeRef) -> Vec<Run> {
     fn flatten(parts: &[Part], all: &mut Vec<Run>) {
         for part in parts {
@@ -83,7 +81,7 @@ fn append(datatype: &TypeRef, count: usize, all: &mut Vec<Part>) {
     }
 }
 
-/// Those of a type that the program has made. How its parts lie in memory does not matter.
+/// The elements of a type made by the program. The positions of its parts in memory do not matter.
 fn of_made(made: &Type) -> Vec<Part> {
     let contents = &made.contents;
     let number = |at: usize| {
@@ -110,7 +108,7 @@ fn of_made(made: &Type) -> Vec<Part> {
     all
 }
 
-/// The predefined type that Fortran's precision and range have selected: its contents do not name it.
+/// The predefined type that was selected by Fortran's precision and range: its contents do not name it.
 fn selected(made: &Type) -> Run {
     let layout = made.datatype.layout();
     let named = match layout.scalar_kind() {
@@ -127,15 +125,15 @@ fn selected(made: &Type) -> Run {
     (named, 1)
 }
 
-/// Bytes of a predefined type.
+/// Size of a predefined type in bytes.
 pub(super) fn size_of_named(handle: MPI_Datatype) -> usize {
     NamedDatatype::of(handle).map_or(0, |named| named.size)
 }
 
-/// How many basic elements so many bytes of a datatype are; `None` if they end inside of one.
+/// The number of basic elements in this many bytes of a datatype; `None` if the bytes end inside an element.
 ///
 /// # Errors
-/// There is no such datatype.
+/// The datatype does not exist.
 pub(crate) fn basic_elements(
     process: &Process,
     handle: MPI_Datatype,
@@ -147,8 +145,8 @@ pub(crate) fn basic_elements(
     Ok((rest == 0).then_some(elements as u64))
 }
 
-/// Takes whole elements from a number of what each has, as long as there is enough; gives the sum of something else
-/// of these.
+/// Takes whole elements of a given size from a number as long as there is enough; returns the sum of another quantity
+/// over them.
 fn take(
     parts: &[Part],
     has: &impl Fn(MPI_Datatype) -> usize,
@@ -174,10 +172,10 @@ fn take(
     taken
 }
 
-/// The bytes of so many basic elements of a datatype.
+/// The bytes of this many basic elements of a datatype.
 ///
 /// # Errors
-/// There is no such datatype, or these are more bytes than can be counted.
+/// The datatype does not exist, or the size is too large.
 pub(crate) fn bytes_of_elements(
     process: &Process,
     handle: MPI_Datatype,

@@ -1,6 +1,6 @@
-//! C's `long double` in the representation that all systems share: `external32` has it as a number of
-//! IEEE 754's binary128 (MPI-4.1 section 14.5.2). Both have an exponent of 15 bits with the same bias; of the
-//! fraction the x87 has 63 bits and shows the 1 in front of them, binary128 has 112 and does not.
+//! C's `long double` in the common representation of all systems: in `external32` it is an IEEE 754 binary128 number
+//! (MPI-4.1 section 14.5.2). Both formats have a 15-bit exponent with the same bias; the x87 has 63 bits of the
+//! fraction and stores the leading 1 explicitly, binary128 has 112 and does not store it.
 
 #![cfg_attr(
     not(test),
@@ -11,20 +11,20 @@
     )
 )]
 
-/// Bytes of either.
+/// Size of either in bytes.
 pub(super) const LEN: usize = 16;
 
 const EXPONENT: u16 = 0x7fff;
 const SIGN: u16 = 0x8000;
-/// The bit in front of the fraction.
+/// The explicit leading 1.
 const ONE: u64 = 1 << 63;
-/// Bits of the fraction of binary128, and how many of these the x87 does not have.
+/// Fraction bits of binary128, and how many of these the x87 lacks.
 const FRACTION_BITS: u32 = 112;
 const LOST_BITS: u32 = FRACTION_BITS - 63;
-/// A NaN that is not signalling has the highest bit of its fraction.
+/// A quiet NaN has the highest bit of its fraction set.
 const QUIET: u64 = 1 << 62;
 
-/// The bytes of binary128, the highest first, of a `long double` in memory.
+/// The bytes of binary128, most significant first, for a `long double` in memory.
 pub(super) fn to_external(number: [u8; LEN]) -> [u8; LEN] {
     if cfg!(not(target_arch = "x86_64")) {
         // It is binary128 in memory.
@@ -45,8 +45,8 @@ pub(super) fn to_external(number: [u8; LEN]) -> [u8; LEN] {
     (head | u128::from(fraction) << LOST_BITS).to_be_bytes()
 }
 
-/// A `long double` in memory, from the bytes of binary128, the highest first: the nearest number, of two the even
-/// one. What lies beyond the digits of its ten bytes is 0.
+/// A `long double` in memory, from the bytes of binary128, most significant first: rounded to nearest, ties to even.
+/// The padding after its ten bytes is 0.
 pub(super) fn from_external(bytes: [u8; LEN]) -> [u8; LEN] {
     if cfg!(not(target_arch = "x86_64")) {
         return u128::from_be_bytes(bytes).to_le_bytes();

@@ -73,8 +73,8 @@ functions! {
     MPI_Type_create_f90_integer(range: c_int, new: *mut MPI_Datatype) on Nothing = f90_integer;
 }
 
-/// The arguments of a constructor as `MPI_Type_get_contents` tells them: numbers are integers and
-/// addresses where the plain form made it, counts where the large one did.
+/// The arguments of a constructor as `MPI_Type_get_contents` returns them: numbers are integers and addresses for the
+/// plain form, counts for the large-count form.
 struct Arguments {
     contents: Contents,
     is_large: bool,
@@ -87,7 +87,7 @@ impl Arguments {
         Arguments { contents, is_large: N::IS_COUNT }
     }
 
-    /// Numbers that are `int` in the plain form, `MPI_Count` in the large one.
+    /// Numbers that are `int` in the plain form, `MPI_Count` in the large-count one.
     fn numbers(mut self, numbers: impl IntoIterator<Item = i64>) -> Arguments {
         match self.is_large {
             true => self.contents.counts.extend(numbers),
@@ -102,7 +102,7 @@ impl Arguments {
         self
     }
 
-    /// Numbers that are `MPI_Aint` in the plain form, `MPI_Count` in the large one.
+    /// Numbers that are `MPI_Aint` in the plain form, `MPI_Count` in the large-count one.
     fn addresses(mut self, numbers: impl IntoIterator<Item = i64>) -> Arguments {
         match self.is_large {
             true => self.contents.counts.extend(numbers),
@@ -112,7 +112,7 @@ impl Arguments {
     }
 }
 
-/// Gives the program a new datatype.
+/// Returns a new datatype to the program.
 ///
 /// # Safety
 /// There is room for a handle.
@@ -134,14 +134,14 @@ unsafe fn give(
     Ok(())
 }
 
-/// A type by which another is made, as it was given and as the engine has it.
+/// A type from which another is made, as given and in the engine's form.
 fn old_type(call: Call, old: MPI_Datatype) -> Outcome<(TypeRef, Datatype)> {
     let found = TypeRef::of(call.process, old)?;
     let datatype = found.datatype(call.process)?;
     Ok((found, datatype))
 }
 
-/// Makes a datatype, and gives it to the program.
+/// Makes a datatype, and returns it to the program.
 ///
 /// # Safety
 /// There is room for a handle.
@@ -460,7 +460,7 @@ unsafe fn free(call: Call, datatype: *mut MPI_Datatype) -> Outcome {
     Ok(())
 }
 
-/// Gives the program the type that these numbers select, the same each time they are given.
+/// Returns the type that these numbers select to the program: the same one each time.
 unsafe fn selected(
     call: Call,
     (combiner, integers): (i32, Vec<i32>),
@@ -489,7 +489,7 @@ unsafe fn selected(
     }
 }
 
-/// Of the reals of 4, 8 and 16 bytes the smallest that does: digits and decimal exponents of the first two.
+/// The smallest of the reals of 4, 8 and 16 bytes that suffices: digits and decimal exponents of the first two.
 fn real_for(digits: c_int, range: c_int) -> Option<usize> {
     let does = |of: c_int, asked: c_int| asked == MPI_UNDEFINED || asked <= of;
     match () {

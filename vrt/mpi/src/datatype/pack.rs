@@ -1,5 +1,5 @@
-//! Packing (MPI-4.1 section 5.2), also into the representation that all systems share, `external32`
-//! (section 14.5.2): every number in big-endian order and of a fixed size.
+//! Packing (MPI-4.1 section 5.2), also into the common representation of all systems, `external32`
+//! (section 14.5.2): every number in big-endian order with a fixed size.
 
 #![cfg_attr(
     not(test),
@@ -50,10 +50,10 @@ functions! {
     ) on Nothing = pack_external_size;
 }
 
-/// A part of a packed buffer: from a position on so many bytes.
+/// A part of a packed buffer: this many bytes from a position on.
 ///
 /// # Errors
-/// It does not lie in the buffer.
+/// It is not inside the buffer.
 fn part(size: i64, position: i64, len: usize, what: &str) -> Outcome<usize> {
     let end = i64::try_from(len).ok().and_then(|len| position.checked_add(len));
     if position < 0 || end.is_none_or(|end| end > size) {
@@ -126,7 +126,7 @@ unsafe fn pack_size<N: Whole>(
     Ok(())
 }
 
-/// Bytes of a predefined type in `external32`, where they differ from those in memory.
+/// Size of a predefined type in `external32`, if it differs from that in memory.
 fn external_size(handle: MPI_Datatype) -> usize {
     match handle {
         MPI_LONG | MPI_UNSIGNED_LONG => 4,
@@ -135,7 +135,7 @@ fn external_size(handle: MPI_Datatype) -> usize {
     }
 }
 
-/// Whether the bytes of one are parts of a number that are each in their own order: how many.
+/// The number of parts of an element whose byte order is converted separately.
 fn parts_of(handle: MPI_Datatype) -> usize {
     match NamedDatatype::of(handle).map(|named| named.kind) {
         Some(Kind::Complex | Kind::LongDoubleComplex) => 2,
@@ -152,13 +152,13 @@ fn expect_external32(form: *const c_char) -> Outcome {
     Ok(())
 }
 
-/// The sizes of one element in memory and outside.
+/// The sizes of one element in memory and in `external32`.
 fn sizes(datatype: &TypeRef) -> (usize, usize) {
     let parts = parts(datatype);
     (sum(&parts, &size_of_named), sum(&parts, &external_size))
 }
 
-/// Bytes of so many elements of `each`.
+/// Bytes of this many elements of `each` bytes.
 fn bytes_of(each: usize, count: usize) -> Outcome<usize> {
     match each.checked_mul(count).filter(|bytes| *bytes <= LONGEST) {
         Some(bytes) => Ok(bytes),
@@ -166,7 +166,7 @@ fn bytes_of(each: usize, count: usize) -> Outcome<usize> {
     }
 }
 
-/// Goes through basic elements: their bytes in memory and outside.
+/// Visits basic elements: their bytes in memory and in `external32`.
 fn each_number(datatype: &TypeRef, count: usize, mut f: impl FnMut(MPI_Datatype, usize, usize)) {
     let runs = runs(datatype);
     // Elements without data are done, however many they are.
@@ -183,7 +183,7 @@ fn each_number(datatype: &TypeRef, count: usize, mut f: impl FnMut(MPI_Datatype,
     }
 }
 
-/// Whether it is C's `long double`, or made of such.
+/// Whether it is C's `long double`, or consists of such numbers.
 fn is_long_double(handle: MPI_Datatype) -> bool {
     let kind = NamedDatatype::of(handle).map(|named| named.kind);
     matches!(kind, Some(Kind::LongDouble | Kind::LongDoubleComplex))

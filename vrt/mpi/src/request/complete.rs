@@ -1,4 +1,4 @@
-//! Completing, starting and asking for requests (MPI-4.1 sections 3.7.3 to 3.7.6, 3.8, 3.9).
+//! Completing, starting and querying requests (MPI-4.1 sections 3.7.3 to 3.7.6, 3.8, 3.9).
 
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -14,10 +14,10 @@ use crate::numbers;
 use crate::process::Process;
 use crate::status::Stat;
 
-/// Several requests of the program, by place.
+/// Several requests of the program, by index.
 ///
 /// # Safety
-/// There are so many handles.
+/// There are this many handles.
 unsafe fn find_all(
     process: &Process,
     count: c_int,
@@ -31,10 +31,10 @@ unsafe fn find_all(
     (0..count).map(|i| find(process, unsafe { *handles.add(i) })).collect()
 }
 
-/// Completes a request that is waited for: its handle is null then, unless it is persistent.
+/// Completes a request that was waited for: its handle becomes null, unless it is persistent.
 ///
 /// # Safety
-/// The handle is the program's, and stands for the request.
+/// The handle belongs to the program, and is that of the request.
 unsafe fn complete(call: Call, request: &Request, handle: *mut MPI_Request) -> Outcome<Stat> {
     let outcome = request.wait(call);
     if request.start.is_none() {
@@ -91,14 +91,14 @@ functions! {
     ) on Nothing = get_status_some;
 }
 
-/// An error of a request is raised on its own communicator.
+/// An error of a request is raised on the request's own communicator.
 #[cold]
 fn raised(request: &Request, mut fault: Box<Fault>) -> Outcome {
     fault.on = Some(request.on);
     Err(fault)
 }
 
-/// Of several requests one has failed: which, is in the statuses.
+/// One of several requests has failed: the statuses show which.
 #[cold]
 fn raised_in_status(request: &Request, mut fault: Box<Fault>) -> Outcome {
     fault.code = MPI_ERR_IN_STATUS;
@@ -120,7 +120,7 @@ unsafe fn wait(call: Call, handle: *mut MPI_Request, status: *mut MPI_Status) ->
     Ok(())
 }
 
-/// Lets the others run once, if that could change something.
+/// Lets other ranks run once, if that could change something.
 fn progress(call: Call) -> Outcome {
     operation::yield_now(call.may_block());
     Ok(())
@@ -154,8 +154,8 @@ unsafe fn test(
     Ok(())
 }
 
-/// Statuses of several requests. Their error fields are written only where a request has failed, and then in all of
-/// them: they say which one it was (MPI-4.1 section 3.2.5).
+/// Statuses of several requests. Their error fields are written only if a request has failed, and then in all of them:
+/// they show which one it was (MPI-4.1 section 3.2.5).
 struct Given {
     statuses: *mut MPI_Status,
     failed: Option<(Rc<Request>, Box<Fault>)>,
@@ -167,7 +167,7 @@ impl Given {
     }
 
     /// # Safety
-    /// There are statuses up to this place, or they are ignored; those before it were given.
+    /// There are statuses up to this index, or they are ignored; those before it were written.
     unsafe fn give(&mut self, at: usize, request: &Rc<Request>, outcome: Outcome<Stat>) {
         // SAFETY: as the caller promises.
         unsafe {
@@ -196,7 +196,7 @@ impl Given {
 }
 
 /// # Safety
-/// There is a status at this place, or statuses are ignored.
+/// There is a status at this index, or statuses are ignored.
 unsafe fn status_at(statuses: *mut MPI_Status, at: usize) -> *mut MPI_Status {
     if statuses.is_null() {
         return statuses;
@@ -206,7 +206,7 @@ unsafe fn status_at(statuses: *mut MPI_Status, at: usize) -> *mut MPI_Status {
 }
 
 /// # Safety
-/// As [`status_at`].
+/// As for [`status_at`].
 unsafe fn give_with_error(stat: Stat, error: c_int, statuses: *mut MPI_Status, at: usize) {
     // SAFETY: as the caller promises.
     unsafe {
@@ -263,7 +263,7 @@ unsafe fn test_all(
     Ok(())
 }
 
-/// The active ones among some requests, by place.
+/// The active ones among some requests, by index.
 fn active(found: Vec<Option<Rc<Request>>>) -> Vec<(usize, Rc<Request>)> {
     let placed = found.into_iter().enumerate().filter_map(|(at, request)| Some((at, request?)));
     placed.filter(|(_, request)| request.is_active()).collect()
@@ -299,7 +299,7 @@ unsafe fn wait_any(
     }
 }
 
-/// Completes the first that is ready, if one is.
+/// Completes the first one that is ready, if any.
 unsafe fn any_ready(
     call: Call,
     active: &[(usize, Rc<Request>)],

@@ -35,7 +35,7 @@ functions! {
     ) on Comm(comm) = dist_graph_neighbors;
 }
 
-/// The weights of edges: none where the program says that there are none.
+/// The weights of edges; `None` if the program passes none.
 unsafe fn weights_of(weights: *const c_int, n: usize) -> Outcome<Option<Vec<i32>>> {
     if std::ptr::eq(weights, MPI_UNWEIGHTED) {
         return Ok(None);

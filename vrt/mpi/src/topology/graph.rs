@@ -1,4 +1,4 @@
-//! Graphs of ranks that each rank knows whole (MPI-4.1 section 8.5.3).
+//! Graphs of ranks of which each rank knows the whole (MPI-4.1 section 8.5.3).
 
 use std::ffi::c_int;
 
@@ -31,7 +31,7 @@ functions! {
     ) on Comm(comm) = graph_map;
 }
 
-/// A graph as it is given: where the edges of each node end, and the edges.
+/// A graph as given: the end of each node's edges, and the edges.
 unsafe fn graph_of(
     nodes: c_int,
     index: *const c_int,

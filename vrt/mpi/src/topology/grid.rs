@@ -36,7 +36,7 @@ functions! {
     ) on Comm(comm) = cart_map;
 }
 
-/// How `ranks` ranks are divided among dimensions.
+/// Divides `ranks` ranks among dimensions.
 unsafe fn dims_create(_: Call, ranks: c_int, n: c_int, dims: *mut c_int) -> Outcome {
     let n = numbers::count(n)?;
     if n > 0 && dims.is_null() {
@@ -57,7 +57,7 @@ impl From<DimsError> for Box<Fault> {
     }
 }
 
-/// A grid as it is given.
+/// A grid as given.
 unsafe fn grid_of(n: c_int, dims: *const c_int, periods: *const c_int) -> Outcome<Grid> {
     let n = numbers::count(n)?;
     // SAFETY: the program gives so many.

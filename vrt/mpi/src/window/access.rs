@@ -1,5 +1,5 @@
-//! Accesses (MPI-4.1 section 12.3): what is to be done to a rank's part is done piece by piece, as the
-//! datatype at the target says; what the origin has is packed first if it has gaps.
+//! Accesses (MPI-4.1 section 12.3): an operation on a rank's part is executed piece by piece, according to the datatype
+//! at the target; the data of the origin is packed first if it has gaps.
 
 #![cfg_attr(
     not(test),
@@ -82,7 +82,7 @@ functions! {
 /// Elements in a rank's part.
 struct Place {
     rank: usize,
-    /// Where the first one is, in bytes from the beginning of the part.
+    /// The offset of the first one, in bytes from the beginning of the part.
     offset: isize,
     count: usize,
     datatype: Use,
@@ -95,7 +95,7 @@ impl Place {
         self.len
     }
 
-    /// The pieces that lie together: where, and how many bytes.
+    /// The contiguous pieces: offset and number of bytes.
     fn pieces(&self) -> Vec<(isize, usize)> {
         if self.len() == 0 {
             return Vec::new();
@@ -111,8 +111,8 @@ impl Place {
         all
     }
 
-    /// The built-in values that the elements are made of, in runs of those that lie side by side with their gaps
-    /// between them: where each run begins, and how many there are.
+    /// The built-in values of the elements, in runs of adjacent values including the gaps between them: the offset of
+    /// each run, and the number of values.
     fn elements(&self, scalar: Scalar) -> Vec<(isize, usize)> {
         let (size, extent) = (scalar.size(), scalar.extent());
         let mut all: Vec<(isize, usize)> = Vec::new();
@@ -141,7 +141,7 @@ impl Place {
 }
 
 impl Window {
-    /// The elements that an access is about; none at nobody's.
+    /// The elements of an access; `None` for an access to no process.
     fn place<N: Whole>(
         &self,
         call: Call,
@@ -177,7 +177,7 @@ impl Window {
         Ok(Some(Place { rank, offset, count, datatype, len }))
     }
 
-    /// Does something to elements that lie together.
+    /// Calls a function on contiguous elements.
     unsafe fn touch(
         &self,
         call: Call,
@@ -294,7 +294,7 @@ unsafe fn get<N: Whole>(
     Ok(())
 }
 
-/// What the elements of a datatype are, if all are the same.
+/// The built-in type of a datatype's elements, if all are the same.
 fn scalar_of(datatype: &TypeRef) -> Option<Scalar> {
     match datatype {
         TypeRef::Named(named) => datatype::scalar_of_named(*named),
@@ -302,7 +302,7 @@ fn scalar_of(datatype: &TypeRef) -> Option<Scalar> {
     }
 }
 
-/// The operation on elements of a datatype, which is predefined or made of one that is.
+/// The operation on elements of a datatype, which is predefined or consists of one predefined type.
 fn operator_of(call: Call, op: MPI_Op, handle: MPI_Datatype) -> Outcome<Operator> {
     let datatype = TypeRef::of(call.process, handle)?;
     // Nothing is done to no elements, whatever the operation.
@@ -316,7 +316,8 @@ fn operator_of(call: Call, op: MPI_Op, handle: MPI_Datatype) -> Outcome<Operator
     Reduction::operator(call.process, op, scalar_of(&datatype).or(any))
 }
 
-/// What is combined, of so many bytes, is of one type at the origin and at the target (MPI-4.1 section 12.3.4).
+/// Checks that the combined elements, of this many bytes, have the same type at the origin and at the target (MPI-4.1
+/// section 12.3.4).
 fn expect_same_elements(
     call: Call,
     operator: Operator,
@@ -335,7 +336,7 @@ fn expect_same_elements(
     }
 }
 
-/// Folds packed elements into a rank's part; `fetched` gets what was there before, packed, if it is given.
+/// Folds packed elements into a rank's part; `fetched`, if given, gets the previous values, packed.
 unsafe fn fold(
     call: Call,
     win: &Window,
@@ -366,10 +367,10 @@ unsafe fn fold(
     Ok(())
 }
 
-/// The same for elements that lie as in memory; `fetched` may be null.
+/// The same for elements in their memory layout; `fetched` may be null.
 ///
 /// # Safety
-/// `values` is readable, and `fetched` writable if it is there, for as many elements as the place has.
+/// `values` is readable, and `fetched`, if given, writable, for as many elements as the place has.
 unsafe fn fold_elements(
     call: Call,
     win: &Window,
@@ -520,7 +521,7 @@ unsafe fn compare_and_swap(
     unsafe { win.touch(call, place.rank, place.offset, (1, place.len()), swap) }
 }
 
-/// The request of an access that is done already.
+/// Returns the request of a completed access.
 unsafe fn give_done(call: Call, request: *mut MPI_Request) -> Outcome {
     let begun = (State::done(Stat::EMPTY), Buffers::default());
     // SAFETY: the program gives room for a handle.

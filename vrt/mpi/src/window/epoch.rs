@@ -1,8 +1,7 @@
-//! When accesses are allowed, and what they have seen afterwards (MPI-4.1 section 12.5).
+//! When accesses are allowed, and what is visible after them (MPI-4.1 section 12.5).
 //!
-//! Accesses are done when they return, so an epoch only has to order them: by a barrier, by messages, or
-//! by a lock in the heap of the rank whose part it is. In which epoch what may be called says the core
-//! (`vrt_core::rma::epoch`).
+//! Accesses are complete when they return, so an epoch only has to order them: by a barrier, by messages, or by a lock
+//! in the heap of the part's owner. The core (`vrt_core::rma::epoch`) defines which calls are allowed in which epoch.
 
 use std::ffi::c_int;
 use std::rc::Rc;
@@ -64,7 +63,7 @@ pub(super) fn barrier_of(call: Call, win: &Rc<Window>) -> Outcome {
 }
 
 impl Window {
-    /// Refuses an access that the epoch does not allow.
+    /// Refuses an access that the current epoch does not allow.
     pub(super) fn expect_access(&self, rank: c_int) -> Outcome {
         let allowed = self.epoch.get().lets_access(|| self.accessed.borrow().contains(&rank));
         if !allowed {
@@ -91,7 +90,7 @@ impl Window {
         group.iter().map(place).collect()
     }
 
-    /// Messages without data to ranks of the window.
+    /// Sends messages without data to ranks of the window.
     fn tell(&self, call: Call, ranks: &[c_int], tag: c_int) -> Outcome {
         for rank in ranks {
             let message = Outbound {
@@ -159,7 +158,7 @@ impl Window {
     }
 }
 
-/// Messages of an epoch.
+/// The messages of an epoch.
 const POSTED: c_int = 1;
 const COMPLETED: c_int = 2;
 
@@ -299,7 +298,7 @@ fn unlock_all(call: Call, win: MPI_Win) -> Outcome {
     Ok(())
 }
 
-/// What this rank did is done, there and here.
+/// All accesses of this rank are complete, at the origin and at the target.
 fn flush(call: Call, rank: c_int, win: MPI_Win) -> Outcome {
     let win = find(call, win)?;
     if rank != MPI_PROC_NULL {

@@ -1,4 +1,4 @@
-//! Making and freeing windows (MPI-4.1 section 12.2).
+//! Creating and freeing windows (MPI-4.1 section 12.2).
 
 #![cfg_attr(
     not(test),
@@ -54,13 +54,13 @@ functions! {
     MPI_Win_free(win: *mut MPI_Win) on Nothing = free;
 }
 
-/// What a rank brings into a window.
+/// A rank's contribution to a window.
 struct Own {
     base: *mut c_void,
     size: usize,
     unit: i64,
     flavor: c_int,
-    /// To be given back with the window.
+    /// Memory to be freed with the window.
     owned: *mut c_void,
 }
 
@@ -71,7 +71,7 @@ fn size_of(size: MPI_Aint) -> Outcome<usize> {
     }
 }
 
-/// Makes a window of what each rank brings, and gives the program a handle of it.
+/// Makes a window from each rank's contribution, and returns a handle of it to the program.
 unsafe fn make(call: Call, comm: &Comm, info: MPI_Info, own: &Own, win: *mut MPI_Win) -> Outcome {
     comm.expect_intra()?;
     let info = Info::or_empty(call.process, info)?;
@@ -161,7 +161,7 @@ unsafe fn create<D: Whole>(
     unsafe { make(call, &comm, info, &own, win) }
 }
 
-/// Zeroed memory of the rank's.
+/// Zeroed memory from the rank's heap.
 unsafe fn memory(size: usize) -> Outcome<*mut c_void> {
     // SAFETY: a plain allocation.
     let block = unsafe { libc::calloc(size.max(1).div_ceil(64), 64) };
@@ -192,13 +192,12 @@ unsafe fn allocate<D: Whole>(
     Ok(())
 }
 
-/// Of a rank's part of shared memory, if the parts need not lie one behind the other: where it begins is a
-/// multiple of so many bytes.
+/// If the parts of shared memory need not be contiguous, each begins at a multiple of this many bytes.
 const APART: usize = 64;
 
-/// The parts of all ranks, in the memory of the first one: one directly behind the other, so that a rank finds
-/// any part by adding sizes (MPI-4.1 section 12.2.3), unless all ranks say by `alloc_shared_noncontig` that
-/// they do not need that.
+/// Allocates the parts of all ranks in the memory of the first one: contiguously, so that a rank finds any part by
+/// adding sizes (MPI-4.1 section 12.2.3), unless all ranks give `alloc_shared_noncontig` to indicate that they do not
+/// need that.
 unsafe fn allocate_shared<D: Whole>(
     call: Call,
     size: MPI_Aint,
@@ -281,7 +280,7 @@ unsafe fn create_dynamic(call: Call, info: MPI_Info, comm: MPI_Comm, win: *mut M
     unsafe { make(call, &comm, info, &own, win) }
 }
 
-/// Every address of a rank is a place of its dynamic windows: nothing has to be done.
+/// Every address of a rank is valid in its dynamic windows: nothing has to be done.
 fn attach(call: Call, win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> Outcome {
     let win = find(call, win)?;
     if win.part.flavor != MPI_WIN_FLAVOR_DYNAMIC {

@@ -38,7 +38,8 @@ fn cmake_finds_mpi_by_the_wrappers() {
     }
 }
 
-/// What rsmpi's build script does: words of `-show` that begin with `-I`, `-L` and `-l`.
+/// Does what rsmpi's build script does: uses the words of `-show` that begin with `-I`, `-L` and
+/// `-l`.
 #[test]
 fn words_of_show_are_enough_to_link() {
     let place = Place::new();

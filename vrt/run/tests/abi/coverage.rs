@@ -1,4 +1,4 @@
-//! The table of the functions that are there, in the documentation.
+//! The documentation's table of implemented functions.
 
 use std::path::Path;
 use std::{env, fs};
@@ -19,7 +19,7 @@ fn the_page_says_which_functions_are_there() {
     assert!(says == is, "{} is out of date: see there; it should be\n{is}", page.display());
 }
 
-/// Those that the compilers leave out are those that the runtime has not.
+/// The functions that the compilers leave out are those that the runtime does not implement.
 #[test]
 fn the_list_of_those_that_are_missing_is_right() {
     let list = Path::new(env!("CARGO_MANIFEST_DIR")).join("../abi/missing.txt");

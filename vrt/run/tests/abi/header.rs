@@ -14,7 +14,7 @@ fn with_header() -> Place {
     place
 }
 
-/// Twice, as where two other headers include it, and behind none.
+/// Compiled as if included by two other headers, and with no other header before it.
 #[test]
 fn it_is_c_and_cxx_without_a_warning() {
     let place = with_header();
@@ -36,7 +36,7 @@ fn it_is_c_and_cxx_without_a_warning() {
     }
 }
 
-/// A program that knows each constant's type and value from the table.
+/// A program that checks each constant's type and value against the table.
 #[test]
 fn every_constant_has_its_type_and_value() {
     let place = with_header();
@@ -72,7 +72,7 @@ fn every_constant_has_its_type_and_value() {
     succeed(&mut place.command(place.join("c")));
 }
 
-/// Each function as the table has it, under both names, declared once more.
+/// Declares each function once more as in the table, under both names.
 #[test]
 fn every_function_is_declared() {
     let place = with_header();

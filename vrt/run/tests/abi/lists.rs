@@ -1,4 +1,4 @@
-//! The lists, and what is found in them.
+//! Tests of the lists, and of lookups in them.
 
 use std::collections::HashSet;
 use std::ffi::c_int;
@@ -104,7 +104,7 @@ fn layouts_of_pairs() {
     assert_eq!(layout(MPI_2DOUBLE_PRECISION), (16, 16, 8));
 }
 
-/// Each calls the hook with its own name.
+/// Each stub calls the hook with its own name.
 #[test]
 fn what_is_not_there_says_its_name() {
     static CALLED: Mutex<Vec<&str>> = Mutex::new(Vec::new());

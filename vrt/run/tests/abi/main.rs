@@ -1,4 +1,4 @@
-//! What is made of the table, used as programs and build systems use it.
+//! Tests of everything that is generated from the table, used as programs and build systems use it.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

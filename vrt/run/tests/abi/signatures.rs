@@ -1,4 +1,5 @@
-//! Types of functions that were written by hand, where writing them in Rust takes a rule.
+//! Checks the types of functions that were written by hand because they follow no rule of the
+//! generator.
 
 use std::any::TypeId;
 use std::ffi::{c_char, c_double, c_int, c_void};

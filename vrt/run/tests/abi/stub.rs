@@ -1,4 +1,4 @@
-//! The stub library, and programs that are started without `vrtrun`.
+//! The stub library, and programs started without `vrtrun`.
 
 use std::collections::BTreeSet;
 
@@ -29,7 +29,8 @@ fn it_compiles_without_a_warning_and_has_every_symbol() {
     }
 }
 
-/// What `configure` finds by linking is there; who wants the others all the same gets them.
+/// Functions that `configure` finds by linking exist; a program that wants the missing ones anyway
+/// can get them.
 #[test]
 fn what_is_not_there_is_not_linked() {
     let place = Place::new();
@@ -100,8 +101,8 @@ const BEGIN: &str = "\
         return argc > 9 ? MPI_Init_thread(&argc, &argv, 0, &level) : MPI_Init(&argc, &argv);\n\
     }\n";
 
-/// The program becomes `vrtrun` with itself as the one rank's program; what it did not flush yet it
-/// writes again, so that it is there once.
+/// The program becomes `vrtrun` with itself as the single rank's program; output that it had not
+/// flushed is written by the new process, so that it appears once.
 #[test]
 fn the_first_call_starts_the_program_again() {
     let place = Place::new();
@@ -123,7 +124,7 @@ fn the_first_call_starts_the_program_again() {
     assert_eq!(shown(&many), format!("{begin}{}", format!("<{long}>\n").repeat(12)));
 }
 
-/// One rank is what any MPI makes of a program that is started alone; who says more gets more.
+/// A program that is started alone has one rank, as with any MPI, unless more are requested.
 #[test]
 fn a_program_that_is_started_alone_has_the_ranks_that_were_asked_for() {
     let place = Place::new();
@@ -158,7 +159,8 @@ fn a_program_does_not_start_itself_for_ever() {
     assert_eq!(said, format!("MPI_Init_thread: {START}\n"));
 }
 
-/// Tools and programs replace functions by defining them, and call those by their second names.
+/// Tools and programs replace functions by defining them, and call the originals by their second
+/// names.
 #[test]
 fn functions_can_be_replaced() {
     let place = Place::new();

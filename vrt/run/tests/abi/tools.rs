@@ -1,4 +1,4 @@
-//! Directories, compilers and runs of the other tests.
+//! Directories, compilers and commands for the other tests.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,7 +10,7 @@ use vrt_tests::executable::write_script;
 pub const VRTCC: &str = env!("CARGO_BIN_EXE_vrtcc");
 pub const VRTCXX: &str = env!("CARGO_BIN_EXE_vrtcxx");
 
-/// A directory of a test, with a cache for wrappers in it.
+/// The directory of a test, with a cache for wrappers in it.
 pub struct Place(TempDir);
 
 impl Place {
@@ -33,7 +33,7 @@ impl Place {
         path
     }
 
-    /// A script for `sh` that can be run.
+    /// Creates an executable `sh` script.
     pub fn script(&self, name: &str, text: &str) -> PathBuf {
         let path = self.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -41,7 +41,7 @@ impl Place {
         path
     }
 
-    /// A command here, in an environment without settings for wrappers.
+    /// A command in this directory, in an environment without settings for wrappers.
     pub fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
         command.current_dir(self.path()).env("XDG_CACHE_HOME", self.join("cache"));
@@ -59,12 +59,12 @@ impl Place {
     }
 }
 
-/// Runs a command to its end.
+/// Runs a command to completion.
 pub fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
-/// Runs a command, which has to succeed; what it wrote to standard output, without the end of line.
+/// Runs a command that must succeed; returns its standard output without the final newline.
 pub fn succeed(command: &mut Command) -> String {
     let output = output(command);
     let stderr = String::from_utf8_lossy(&output.stderr);
@@ -72,7 +72,7 @@ pub fn succeed(command: &mut Command) -> String {
     String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
 }
 
-/// Runs a command, which has to end with this status; what it wrote to standard error.
+/// Runs a command that must end with this status; returns its standard error.
 pub fn fail(command: &mut Command, status: i32) -> String {
     let output = output(command);
     let stderr = String::from_utf8(output.stderr).unwrap();

@@ -36,7 +36,7 @@ fn files(directory: &Path) -> Vec<String> {
     names
 }
 
-/// The wrapper in a directory `bin` of the test.
+/// The wrapper, in the directory `bin` of the test.
 fn installed(place: &Place) -> PathBuf {
     let wrapper = place.join("prefix/bin/vrtcc");
     fs::create_dir_all(wrapper.parent().unwrap()).unwrap();
@@ -73,7 +73,7 @@ fn programs_are_position_independent_and_ask_for_the_library() {
     assert_eq!(files(&in_cache(&place)), FILES);
 }
 
-/// A compiler that makes programs with fixed addresses, if nobody says anything, is told.
+/// A compiler that makes position-dependent programs by default is told otherwise.
 #[test]
 fn the_compiler_is_told_to_make_them_position_independent() {
     let place = Place::new();
@@ -151,7 +151,7 @@ fn questions_are_answered() {
     assert_eq!(succeed(place.command(VRTCXX).arg("-showme:command")), "c++");
 }
 
-/// What only asks the compiler goes to it as it is, and makes no files.
+/// Options that only query the compiler are passed to it unchanged, and create no files.
 #[test]
 fn what_is_the_compilers_goes_to_it() {
     let place = Place::new();
@@ -220,7 +220,7 @@ fn unknown_options_of_wrappers_are_refused() {
     assert!(said.contains("needs a directory"), "{said}");
 }
 
-/// Without a C compiler the C++ compiler makes the stub library.
+/// Without a C compiler, the C++ compiler builds the stub library.
 #[test]
 fn cxx_alone_is_enough() {
     let place = Place::new();
@@ -269,7 +269,7 @@ fn files_of_another_version_are_made_anew() {
     assert!(place.join("prefix/lib/libmpi_abi.so").exists());
 }
 
-/// The user's cache is used where the files cannot be made beside the wrapper.
+/// The user's cache is used if the files cannot be created beside the wrapper.
 #[test]
 fn the_cache_is_used_where_nothing_can_be_made() {
     let place = Place::new();
@@ -358,7 +358,7 @@ fn files_can_be_made_where_the_user_says() {
     }
 }
 
-/// What `-show` prints can be given to a shell, also with blanks in it.
+/// The output of `-show` can be given to a shell, even if it contains spaces.
 #[test]
 fn shown_commands_can_be_run() {
     let place = Place::new();
@@ -372,7 +372,7 @@ fn shown_commands_can_be_run() {
     assert!(place.join("c d").exists(), "{shown}");
 }
 
-/// All of them find nothing, make the files, and compile with them.
+/// All of them find nothing, create the files, and compile with them.
 #[test]
 fn several_wrappers_begin_at_once() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! A job of a launcher is looked at: `vrtrun top`, `--monitor`.
+//! Inspects a job started by a launcher: `vrtrun top`, `--monitor`.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -75,7 +75,7 @@ fn snapshot(host: &str, path: &str) -> Snapshot {
     serde_json::from_str(body).unwrap()
 }
 
-/// On one node all of it; of two nodes the page shows that of PE 0, and each has a process that `top` finds.
+/// On one node the page shows everything; with two nodes it shows PE 0's, and each node has a process that `top` finds.
 #[test]
 fn its_pes_and_ranks_are_seen() {
     for (nodes, pes) in [("", 2), ("--node-size 1", 1)] {
@@ -109,7 +109,7 @@ fn its_pes_and_ranks_are_seen() {
     }
 }
 
-/// The process that might have become a monitor is gone with the job, also where nobody has looked.
+/// The process that might have become a monitor ends with the job, even if nobody inspected the job.
 #[test]
 fn nothing_is_left_of_a_job_that_nobody_has_looked_at() {
     let end = TempDir::new().unwrap();

@@ -1,7 +1,7 @@
-//! C programs whose PEs are MPI processes: as ranks of local jobs, but started by an MPI launcher, by a `vrtrun`
-//! that is linked with an MPI library which the programs must not meet.
+//! C programs whose PEs are MPI processes: as the ranks of local jobs, but started by an MPI launcher, by a `vrtrun`
+//! that is linked with an MPI library that the programs must not see.
 //!
-//! `VRT_MPIRUN` names the launcher of the library that `vrtrun` was built with; without it it is `mpirun`.
+//! `VRT_MPIRUN` names the launcher of the library that `vrtrun` was built with; the default is `mpirun`.
 #![cfg(feature = "mpi")]
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
@@ -23,12 +23,11 @@ const MISBEHAVE: Program = Program {
     ..Program::new("misbehave.c")
 };
 const VRTRUN: &str = env!("CARGO_BIN_EXE_vrtrun");
-/// Where ranks are: still, moved inside a node, and each process a node.
+/// Where ranks are: still, moved inside a node, and with each process a node.
 const MOVING: &str = "--lb random --lb-period 1ms";
 const TWO_NODES: &str = "--node-size 1";
 
-/// A job of what the launcher is to start, allowed to run as root (in containers) and with more processes
-/// than cores.
+/// A job of what the launcher starts, allowed to run as root (in containers) and with more processes than cores.
 fn job(started: &str) -> Job {
     let command = command(started);
     let name = format!("{:?}", command.get_args().collect::<Vec<_>>());
@@ -70,13 +69,13 @@ fn ranks_move() {
     }
 }
 
-/// What it starts is the job, as if it were a script.
+/// The program that it starts is the job, as if it were a script.
 #[test]
 fn a_program_may_be_started_by_another() {
     let _ = two("--ranks 8 env", &GLOBALS, "20").is_right();
 }
 
-/// A launcher may show everything on its own standard output.
+/// A launcher may print everything on its own standard output.
 #[track_caller]
 fn ends(job: &Job, status: i32, words: &[&str]) {
     assert_eq!(job.status, Some(status), "{job}");

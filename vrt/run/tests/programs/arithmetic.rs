@@ -1,4 +1,4 @@
-//! Sums and products of numbers that programs give.
+//! Sums and products of numbers that programs pass.
 
 use crate::program::Program;
 

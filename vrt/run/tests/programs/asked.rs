@@ -1,4 +1,4 @@
-//! Who asks for something that will not be is told why, and what to ask for instead.
+//! A request that cannot be met is reported with the reason and an alternative.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -12,7 +12,7 @@ use crate::program::Program;
 const ASKED: Program = Program::new("asked.c");
 const VRTRUN: &str = env!("CARGO_BIN_EXE_vrtrun");
 
-/// A job of that program, which ends well, has so many ranks and says this.
+/// Checks that a job of the program ends well, has this many ranks and prints these words.
 #[track_caller]
 fn says(options: &str, ranks: u32, words: &[&str]) {
     has(&ASKED.run(options), ranks, words);
@@ -28,7 +28,7 @@ fn has(job: &Job, ranks: u32, words: &[&str]) {
     }
 }
 
-/// Something else that `vrtrun` is to run.
+/// A job for something else that `vrtrun` runs.
 fn vrtrun(arguments: &str) -> Job {
     Job::run(VRTRUN, arguments)
 }
@@ -50,7 +50,7 @@ fn balancing() {
 fn ranks() {
     says("--pes 2 --ranks 1", 1, &["note: 1 rank on 2 PEs: 1 PE is without one"]);
     says("--ranks 1", 1, &[]);
-    for options in ["-n 3", "-np 3", "--np 3", "--pes 1 -np 3", "-n3 --pes 1", "--no-pin -np 3"] {
+    for options in ["-n 3", "-np 3", "--np 3", "--pes 1 -np 3", "-n3 --pes 1", "--no-bind -np 3"] {
         says(options, 3, &[]);
     }
     // Behind the program they are its own.
@@ -96,7 +96,7 @@ fn a_program_that_does_not_use_mpi() {
     };
     let job = plain("plain", &["-fPIE", "-pie"]);
     assert_eq!((job.status, job.out.as_str()), (Some(0), "once\n"), "{job}");
-    assert!(job.err.contains("plain does not use MPI, and runs once"), "{job}");
+    assert!(job.err.contains("plain does not use MPI and runs once"), "{job}");
     // What cannot be loaded, but need not be.
     for options in [&["-no-pie"][..], &["-static"]] {
         let job = plain("fixed", options);
@@ -107,7 +107,7 @@ fn a_program_that_does_not_use_mpi() {
     has(&job, 3, &[]);
 }
 
-/// As an interpreter whose extension is linked with MPI.
+/// Like an interpreter whose extension is linked with MPI.
 #[test]
 fn a_program_that_loads_its_mpi_while_it_runs() {
     let place = TempDir::new().unwrap();
@@ -154,7 +154,7 @@ fn lists() {
         }
     }
     let job = vrtrun("--lb");
-    assert!(job.status == Some(2) && job.err.contains("there is no program"), "{job}");
+    assert!(job.status == Some(2) && job.err.contains("no program is given"), "{job}");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_file_that_is_not_executable() {
     assert!(job.err.contains("asked: it is not executable (chmod +x)"), "{job}");
 }
 
-/// The advice is one that a program in C can follow.
+/// The advice is one that a C program can follow.
 #[test]
 fn a_launcher_without_mpi() {
     let mut command = ASKED.job("", "");
@@ -205,7 +205,7 @@ fn a_launcher_without_mpi() {
     assert!(job.err.contains("`vrtrun --ranks N PROGRAM`"), "{job}");
 }
 
-/// A job under a limit of the shell.
+/// A job under a limit set by the shell.
 fn limited(limit: &str) -> Job {
     let mut command = Command::new("sh");
     command.args(["-c", &format!("ulimit {limit} && exec \"$@\""), "sh"]);
@@ -229,7 +229,7 @@ fn sizes_are_told_as_they_were_asked_for() {
     assert!(job.err.contains("a slot of 10 bytes is out of range: 1 MiB"), "{job}");
 }
 
-/// What a rank's libc keeps is no leak of its program.
+/// Memory that a rank's libc keeps is not a leak of its program.
 #[test]
 fn leaks() {
     says("--pes 1 --ranks 2 --check-leaks", 2, &[]);

@@ -10,8 +10,8 @@ const COLLECTIVES: Program = Program::new("collectives.c");
 
 in_places! { COLLECTIVES, 7 }
 
-/// In a trace an operation between two groups lasts until it is over on the rank: what the rank does for it within its
-/// own group comes in between.
+/// In a trace, an operation between two groups lasts until it has finished on the rank: it includes what the rank does
+/// for it within its own group.
 #[test]
 fn operations_between_groups_have_a_length() {
     const BETWEEN: Program = Program::new("between.c");
@@ -48,7 +48,7 @@ fn operations_between_groups_have_a_length() {
 
 const WIDE: Program = Program::new("wide.c");
 
-/// What a job of 70 ranks printed, sorted, as ranks print when they come to it.
+/// The output of a job of 70 ranks, sorted, since ranks print in any order.
 fn wide(options: &str) -> Vec<String> {
     let job = WIDE.run(&format!("{options} --ranks 70")).is_right();
     let mut lines: Vec<String> = job.out.lines().map(str::to_owned).collect();
@@ -56,7 +56,7 @@ fn wide(options: &str) -> Vec<String> {
     lines
 }
 
-/// From some number of PEs on they do not exchange directly: on no, one, or several levels of their tree.
+/// With many PEs, they do not exchange directly, but over one or several levels of their tree; with few, over none.
 #[test]
 fn many_pes_have_the_same_results_to_the_last_bit() {
     let alone = wide("--pes 1");

@@ -7,7 +7,7 @@ use crate::program::Program;
 const COMMUNICATORS: Program = Program::new("communicators.c");
 const RANKS: usize = 6;
 
-/// MPI-4.1 section 11.2.4: what is attached to `MPI_COMM_SELF` is deleted when a rank finalizes.
+/// MPI-4.1 section 11.2.4: attributes of `MPI_COMM_SELF` are deleted when a rank finalizes.
 fn attributes_of_self_were_deleted(job: &Job) {
     for rank in 0..RANKS {
         let line = format!("rank {rank}: deleted");

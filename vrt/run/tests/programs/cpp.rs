@@ -1,4 +1,4 @@
-//! C++ with a libc and a libstdc++ of each rank's own.
+//! C++ with a separate libc and libstdc++ for each rank.
 
 use vrt_tests::job::Job;
 
@@ -23,7 +23,7 @@ mod language {
     in_places! { CPP, RANKS, destructors_ran }
 }
 
-/// Exceptions out of functions that MPI calls.
+/// Exceptions thrown out of functions that MPI calls.
 mod callbacks {
     use super::*;
 
@@ -53,7 +53,7 @@ mod callbacks {
     }
 }
 
-/// What ends a process ends the job, with the words of the runtime.
+/// What ends a process ends the job, with the runtime's message.
 mod ends {
     use super::*;
 

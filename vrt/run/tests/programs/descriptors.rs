@@ -1,5 +1,4 @@
-//! Files, pipes and sockets that ranks have open: they go along inside a node, and keep ranks where they are
-//! otherwise.
+//! Files, pipes and sockets that ranks have open: they move with the ranks inside a node, and pin them otherwise.
 
 use tempfile::TempDir;
 use vrt_tests::job::Job;
@@ -24,7 +23,7 @@ fn with(options: &str, case: &str) -> Job {
     job
 }
 
-/// Ranks move with all that they have open, and stay for that nowhere but between nodes.
+/// Ranks move with everything they have open; open descriptors pin them only between nodes.
 #[track_caller]
 fn goes_along(case: &str) {
     for place in [STILL, ON_ONE_PE] {
@@ -64,7 +63,7 @@ fn many_files() {
     goes_along("many");
 }
 
-/// Ranks stay, for this reason.
+/// Ranks are pinned, for this reason.
 #[track_caller]
 fn stays(case: &str, reason: &str) {
     for place in [STILL, ON_ONE_PE, BETWEEN_NODES] {
@@ -99,14 +98,14 @@ fn signals_come_to_one_process() {
     stays("owned", REASON);
 }
 
-/// It may keep what it opens for whichever rank.
+/// It may keep what it opens on behalf of any rank.
 #[test]
 fn a_shared_library_keeps_files_where_they_are() {
     let job = with(&format!("{} --share libm.so", MOVING.with(RANKS)), "streams").is_right();
     assert!(job.err.contains(REASON), "{job}");
 }
 
-/// Then there is no number to go along with.
+/// Then no descriptor number is free for the move.
 #[test]
 fn few_descriptors_are_allowed() {
     let folder = TempDir::new().unwrap();

@@ -1,4 +1,4 @@
-//! How jobs end: ranks that have finalized run to their end, whatever status another one returns.
+//! How jobs end: ranks that have finalized run to completion, whatever status another rank returns.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ const ENDINGS: Program = Program::new("endings.c");
 const RANKS: usize = 4;
 const PLACES: [Place; 4] = [STILL, MOVING, BETWEEN_NODES, ON_ONE_PE];
 
-/// Does one thing in a folder of its own, which is then looked at.
+/// Runs a case in its own directory, which is then inspected.
 fn in_place(place: Place, case: &str, look: impl FnOnce(&TempDir)) -> Job {
     let folder = TempDir::new().unwrap();
     let mut command = ENDINGS.job(&place.with(RANKS), case);
@@ -22,7 +22,7 @@ fn in_place(place: Place, case: &str, look: impl FnOnce(&TempDir)) -> Job {
     job
 }
 
-/// What each rank printed before `MPI_Finalize`.
+/// Checks what each rank printed before `MPI_Finalize`.
 #[track_caller]
 fn says_all_sums(job: &Job) {
     for rank in 0..RANKS {
@@ -60,7 +60,7 @@ fn the_others_run_to_their_end() {
     }
 }
 
-/// Those of two ranks of one PE come in an order that the program makes.
+/// The program determines the order of the statuses of two ranks of one PE.
 #[test]
 fn the_first_status_is_the_jobs() {
     let job = in_place(ON_ONE_PE, "two_fail", |_| ());
@@ -81,7 +81,7 @@ fn who_ends_without_finalizing_ends_the_job() {
     }
 }
 
-/// What the balancer has done is said.
+/// The balancer's work is reported.
 #[test]
 fn the_balancer_says_what_it_did() {
     for case in ["all_fail", "without_finalize", "abort", "fatal_error"] {
@@ -90,7 +90,8 @@ fn the_balancer_says_what_it_did() {
     }
 }
 
-/// Threads have no part in MPI, which is said when one calls it; until then there is no deadlock.
+/// Threads do not count for MPI, which is reported when one calls it; until then there is no
+/// deadlock.
 #[test]
 fn a_thread_that_calls_late_is_told() {
     for place in [STILL, ON_ONE_PE] {
@@ -101,7 +102,7 @@ fn a_thread_that_calls_late_is_told() {
     }
 }
 
-/// A thread that waits for others is no help.
+/// A thread that waits for others cannot resolve the deadlock.
 #[test]
 fn a_thread_that_waits_for_ever_leaves_a_deadlock() {
     let job = in_place(STILL, "waiting_thread", |_| ());

@@ -1,9 +1,10 @@
-//! Every function of the interface that takes numbers, called with the most extreme ones: it gives an error class or
-//! does what it should. It does not crash, panic, hang, or end the job.
+//! Calls every function of the API that takes numbers with the most extreme ones: it must return an error class or do
+//! its work. It must not crash, panic, hang, or end the job.
 //!
-//! The program is made of the table of functions: for each a block of calls, in which one number or two are extreme
-//! and all else is valid. Where a call with an extreme number would have to touch memory that no program has, it is
-//! made with elements of no bytes, or of so many that their sum cannot be counted, so that nothing may be touched.
+//! The program is generated from the table of functions: for each function a block of calls, in which one or two
+//! numbers are extreme and everything else is valid. Where a call with an extreme number would have to touch memory
+//! that no program has, the elements have no bytes, or so many that their sum overflows, so that no memory may be
+//! touched.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -24,7 +25,7 @@ const SKIPPED: &[(&str, &str)] = &[
     ("MPI_Win_call_errhandler", "called with any code, a handler may do anything"),
 ];
 
-/// Numbers of entries of arrays of the program's, which it has to have: they are 0 or negative here.
+/// Lengths of arrays that the program must provide: they are 0 or negative here.
 const ARRAY_LENGTHS: &[(&str, &str)] = &[
     ("", "ndims"),
     ("", "nnodes"),
@@ -50,7 +51,7 @@ const ARRAY_LENGTHS: &[(&str, &str)] = &[
 struct Number<'a> {
     name: &'a str,
     is_wide: bool,
-    /// What it is written to before the call, if it does not stand in the call itself.
+    /// The variable it is written to before the call, if it is not in the call itself.
     place: Option<String>,
 }
 
@@ -93,7 +94,7 @@ fn is_length(function: &str, name: &str) -> bool {
         && !(vector.contains(&function) && name == "count")
 }
 
-/// What an argument is called with, and whether it is a number.
+/// The text of an argument, and whether it is a number.
 fn written<'a>(
     function: &Function,
     argument: &Argument<'a>,
@@ -207,7 +208,7 @@ fn valid(function: &str, name: &str) -> &'static str {
     }
 }
 
-/// What the first entry of an array is where it is not extreme.
+/// The first entry of an array where it is not extreme.
 fn valid_entry(name: &str) -> &'static str {
     match name {
         "array_of_blocklengths"
@@ -227,7 +228,7 @@ fn valid_entry(name: &str) -> &'static str {
     }
 }
 
-/// What a number is to the calls (`enum role`).
+/// The role of a number in a call (`enum role`).
 fn role(function: &str, number: &Number<'_>) -> &'static str {
     let name = number.name;
     match name {
@@ -242,7 +243,7 @@ fn role(function: &str, number: &Number<'_>) -> &'static str {
     }
 }
 
-/// What has to be there before a call, and what is done after it.
+/// The code that must precede a call, and the code that follows it.
 fn surroundings(name: &str, tag: &str) -> (String, String) {
     let plain = name.trim_end_matches("_c");
     let sends = [
@@ -308,7 +309,7 @@ fn surroundings(name: &str, tag: &str) -> (String, String) {
     }
 }
 
-/// What makes the calls of a function: how it is called, its numbers, and the line that begins them.
+/// The generated calls of a function: its call, its numbers, and the line that begins them.
 fn calls(function: &Function) -> Option<(String, String)> {
     let name = function.name;
     let written: Vec<_> = arguments(function)

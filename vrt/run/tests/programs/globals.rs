@@ -7,7 +7,7 @@ const GLOBALS: Program = Program::new("globals.c");
 
 in_places! { GLOBALS, 8 }
 
-/// Each of them has 64 MiB of zeros, of which it touches little.
+/// Each of them has 64 MiB of zeros, of which it touches only a little.
 #[test]
 fn of_many_ranks() {
     let few_rounds = Program { arguments: "20", ..GLOBALS };

@@ -1,4 +1,4 @@
-//! What libc keeps for a process, of which each rank is one.
+//! State that libc keeps per process, and therefore per rank.
 
 use vrt_tests::job::Job;
 
@@ -7,7 +7,7 @@ use crate::program::Program;
 
 const RANKS: usize = 6;
 
-/// Arguments, streams, environment, errors, times, and what other functions remember.
+/// Arguments, streams, environment, errors, times, and the internal state of other functions.
 mod state {
     use super::*;
 
@@ -54,7 +54,7 @@ mod users_and_hosts {
     in_places! { DATABASES, 4 }
 }
 
-/// Libc has opened libraries of its own for them: so ranks stay where they are.
+/// Libc has opened libraries for them itself, so the ranks are pinned.
 #[test]
 fn character_sets() {
     const CHARACTER_SETS: Program = Program::new("character_sets.c");

@@ -1,11 +1,11 @@
-//! Programs as compilers and linkers make them by other options than the usual ones.
+//! Programs compiled and linked with unusual options.
 
 use vrt_tests::job::Job;
 
 use crate::places::{BETWEEN_NODES, MOVING, STILL};
 use crate::program::Program;
 
-/// A program with globals, a library, constructors and functions that are chosen at the start.
+/// A program with globals, a library, constructors, and functions that are selected at the start.
 const WITH_LIBRARY: Program =
     Program { libraries: &["own_library_library.c"], ..Program::new("own_library.c") };
 
@@ -68,7 +68,7 @@ fn a_runtime_inside_the_program() {
     runs(&Program { options: &["-static-libstdc++", "-static-libgcc"], ..CPP });
 }
 
-/// In an executable the linker makes offsets of them.
+/// In an executable the linker turns them into offsets.
 #[test]
 fn descriptors_of_thread_locals() {
     let with_library = Program {
@@ -79,7 +79,7 @@ fn descriptors_of_thread_locals() {
     is_refused(&with_library, "-mtls-dialect=gnu2");
 }
 
-/// It says what to do.
+/// The program is refused with a message that says what to do.
 #[track_caller]
 fn is_refused(program: &Program, word: &str) {
     let job = program.run(&STILL.with(2));

@@ -1,4 +1,4 @@
-//! A running job is looked at: `vrtrun top`, `--monitor`, SIGUSR1.
+//! Inspects a running job: `vrtrun top`, `--monitor`, SIGUSR1.
 
 use std::fs;
 use std::io::{BufRead, BufReader, Read, Write};
@@ -23,7 +23,7 @@ const RANKS: u32 = 8;
 /// A job that runs until it is told to end.
 struct Running {
     child: Child,
-    /// What it has said so far.
+    /// Its output so far.
     said: Arc<Mutex<String>>,
     folder: TempDir,
 }
@@ -50,7 +50,7 @@ impl Running {
         self.said.lock().unwrap().clone()
     }
 
-    /// What is behind a text that it says, up to the end of the line.
+    /// The rest of the line after a text in its output.
     #[track_caller]
     fn says(&self, text: &str) -> String {
         until(text, || self.said().contains(text));
@@ -59,7 +59,7 @@ impl Running {
         rest.lines().next().unwrap_or_default().to_owned()
     }
 
-    /// Ends the job; the number of rounds.
+    /// Ends the job; returns the number of rounds.
     #[track_caller]
     fn end(mut self) -> u64 {
         fs::write(self.folder.path().join("end"), "").unwrap();
@@ -76,7 +76,7 @@ fn collect(stderr: ChildStderr, said: &Mutex<String>) {
     }
 }
 
-/// Status and body of a page.
+/// The status and body of a page.
 #[track_caller]
 fn fetch(host: &str, path: &str) -> (u16, String) {
     let mut stream = TcpStream::connect(host).unwrap();
@@ -87,7 +87,7 @@ fn fetch(host: &str, path: &str) -> (u16, String) {
     (head.split(' ').nth(1).unwrap().parse().unwrap(), body.to_owned())
 }
 
-/// What is so of any job of these ranks.
+/// Checks what holds for any job of this many ranks.
 #[track_caller]
 fn check(shot: &Snapshot, pid: u32) {
     assert_eq!((shot.process, shot.number_of_ranks, shot.ended), (pid, RANKS, 0), "{shot:?}");
@@ -198,7 +198,7 @@ fn top_asks_any_job() {
     assert!(wrong.status == Some(2) && wrong.err.contains("from 0.1 to 3600"), "{wrong}");
 }
 
-/// Those who may not look are told that, not that there is no job.
+/// Users who may not inspect the job are told so, not that no job exists.
 #[test]
 fn a_job_of_another_user() {
     let me = fs::metadata("/proc/self").unwrap().uid();
@@ -229,7 +229,7 @@ fn a_job_of_another_user() {
 
 #[test]
 fn a_signal_prints_who_waits_for_what() {
-    let job = Running::start("--no-pin");
+    let job = Running::start("--no-bind");
     until("the job", || Connection::to(job.child.id()).is_ok());
     let mut tables = 0;
     // Between two rounds a rank that is seen may run.
@@ -256,8 +256,7 @@ fn a_signal_prints_who_waits_for_what() {
     job.end();
 }
 
-/// What a PE's time goes to: the runtime, where ranks do nothing but send, and next to nothing of it where
-/// they only compute.
+/// Where a PE's time goes: into the runtime if ranks only send, and hardly any of it if they only compute.
 #[test]
 fn statistics_tell_the_runtimes_own_time_from_that_of_ranks() {
     let own = |arguments: &str| {

@@ -1,4 +1,4 @@
-//! C and C++ programs as ranks: each checks its own results, wherever its ranks are.
+//! C and C++ programs as ranks: each checks its own results, wherever its ranks run.
 
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 

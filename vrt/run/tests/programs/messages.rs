@@ -1,4 +1,4 @@
-//! Messages between two ranks, and what they are made of.
+//! Messages between two ranks, and their datatypes.
 
 use crate::program::Program;
 

@@ -1,4 +1,4 @@
-//! What ends programs, and what they do beside sending messages: as of processes under `mpirun`.
+//! What ends programs, and what they do besides sending messages: as for processes under `mpirun`.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +15,7 @@ const MISBEHAVE: Program = Program {
 };
 const RANKS: usize = 4;
 
-/// Does one thing, in a folder of its own.
+/// Runs a case in its own directory.
 fn in_place(place: Place, case: &str) -> Job {
     let folder = TempDir::new().unwrap();
     let mut command = MISBEHAVE.job(&place.with(RANKS), case);
@@ -29,7 +29,7 @@ fn still(case: &str) -> Job {
     in_place(STILL, case)
 }
 
-/// The job, which has ended with this status and has said these words.
+/// A job that must end with this status and print these words.
 #[track_caller]
 fn ends(case: &str, status: i32, words: &[&str]) -> Job {
     let job = still(case);
@@ -40,15 +40,15 @@ fn ends(case: &str, status: i32, words: &[&str]) -> Job {
     job
 }
 
-/// Ranks that crash: the job says which, where and how, and ends with the status that a shell gives a
-/// process that the signal has ended.
+/// Ranks that crash: the job reports which, where and how, and ends with the status that a shell gives a process killed
+/// by the signal.
 mod crashes {
     use super::*;
 
     const SEGV: i32 = 128 + libc::SIGSEGV;
     const ABRT: i32 = 128 + libc::SIGABRT;
 
-    /// Rank 1 has crashed in a line of this function.
+    /// Rank 1 must crash in a line of this function.
     #[track_caller]
     fn crashes(case: &str, status: i32, words: &[&str]) {
         let job = ends(case, status, &["vrt: rank 1 on PE 0", "misbehave.c:"]);
@@ -148,7 +148,7 @@ mod exits {
         assert!(job.status != Some(0) && job.err.contains("without MPI_Finalize"), "{job}");
     }
 
-    /// Neither streams are written nor functions called.
+    /// Streams are not flushed and functions not called.
     #[test]
     fn exit_at_once_does_nothing_else() {
         let job = still("exit_at_once_0").succeeds();
@@ -177,7 +177,7 @@ mod exits {
 mod wrong_use {
     use super::*;
 
-    /// The job ends with a line that has all of these words.
+    /// The job must end with a line that contains all of these words.
     #[track_caller]
     fn is_refused(case: &str, words: &[&str]) {
         let job = still(case);
@@ -221,7 +221,7 @@ mod wrong_use {
     }
 }
 
-/// Ranks that wait for what never comes.
+/// Ranks that wait for something that never happens.
 mod endless {
     use super::*;
 
@@ -249,7 +249,7 @@ mod endless {
         }
     }
 
-    /// A rank that computes for ever is named; who waits for the job ends it.
+    /// A rank that computes forever is named; whoever waits for the job ends it.
     #[test]
     fn a_rank_that_never_waits_is_said() {
         let options = format!("{} --watchdog 200ms", STILL.with(RANKS));
@@ -259,7 +259,7 @@ mod endless {
     }
 }
 
-/// What goes on as it does in a process.
+/// What works as in a process.
 mod right {
     use super::*;
 

@@ -1,4 +1,4 @@
-//! Programs with libraries of their own, which each rank has for itself.
+//! Programs with their own libraries, of which each rank has a copy.
 
 use vrt_tests::job::Job;
 
@@ -9,7 +9,7 @@ const RANKS: usize = 6;
 const OWN_LIBRARY: Program =
     Program { libraries: &["own_library_library.c"], ..Program::new("own_library.c") };
 
-/// The program's before those of what it depends on.
+/// The program's destructors run before those of its dependencies.
 fn destructors_ran(job: &Job) {
     let of_library = job.out.lines().filter(|line| *line == "library: destructor").count();
     assert_eq!(of_library, RANKS, "{job}");

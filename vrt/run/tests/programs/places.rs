@@ -1,10 +1,10 @@
-//! The places in which a program has to give the same results.
+//! The placements under which a program must give the same results.
 
 use vrt_tests::job::Job;
 
 use crate::program::Program;
 
-/// Where the ranks of a job are.
+/// Where the ranks of a job run.
 #[derive(Clone, Copy)]
 pub struct Place {
     options: &'static str,
@@ -16,16 +16,16 @@ pub struct Place {
 enum Ranks {
     Stay,
     Move,
-    /// They are told to move, and hold what keeps them.
+    /// They are told to move, and hold something that pins them.
     Hold,
 }
 
-/// Jobs of a program whose ranks may have ended before the balancer has moved one, until that has happened.
+/// The most jobs of a program to run until the balancer has moved a rank, as ranks may end before that.
 const JOBS: usize = 100;
 
 /// Ranks do not move.
 pub const STILL: Place = Place { options: "--pes 2", ranks: Ranks::Stay };
-/// All ranks take turns in one process.
+/// All ranks share one process.
 pub const ON_ONE_PE: Place = Place { options: "--pes 1", ranks: Ranks::Stay };
 /// Ranks move between the PEs of a node.
 pub const MOVING: Place =
@@ -33,18 +33,18 @@ pub const MOVING: Place =
 /// Ranks move with their memory, as between machines.
 pub const BETWEEN_NODES: Place =
     Place { options: "--pes 2 --node-size 1 --lb random --lb-period 1ms", ranks: Ranks::Move };
-/// Ranks would move between PEs, but for what they hold.
+/// Ranks would move between PEs if they held nothing.
 pub const HELD: Place = Place { ranks: Ranks::Hold, ..MOVING };
-/// Ranks would move between nodes, but for what they hold.
+/// Ranks would move between nodes if they held nothing.
 pub const HELD_ON_NODES: Place = Place { ranks: Ranks::Hold, ..BETWEEN_NODES };
 
 impl Place {
-    /// The options of a job of so many ranks here.
+    /// The options of a job of this many ranks here.
     pub fn with(self, ranks: usize) -> String {
         format!("{} --ranks {ranks}", self.options)
     }
 
-    /// Runs a program here: it has to say that all is right, and its ranks have to move if they do here.
+    /// Runs a program here: it must report that all is right, and its ranks must move if they do here.
     #[track_caller]
     pub fn run(self, program: &Program, ranks: usize) -> Job {
         let job = program.run(&self.with(ranks)).is_right();
@@ -55,8 +55,7 @@ impl Place {
         job
     }
 
-    /// Runs jobs of a short program here, each of which `job` finds right, until ranks have moved in one if they do
-    /// here.
+    /// Runs jobs of a short program here, each of which `job` checks, until ranks have moved in one if they do here.
     #[track_caller]
     pub fn runs(self, job: impl Fn() -> Job) {
         for _ in 0..JOBS {
@@ -74,7 +73,7 @@ impl Place {
     }
 }
 
-/// Tests of a program in all places or some, with so many ranks; what is checked of each job besides.
+/// Tests a program in some or all places, with this many ranks; further checks of each job may be given.
 macro_rules! in_places {
     ($program:expr, $ranks:expr) => {
         in_places! { $program, $ranks, |_| (); still, moving, between_nodes, on_one_pe }
@@ -98,8 +97,8 @@ macro_rules! in_places {
     (@ on_one_pe) => { $crate::places::ON_ONE_PE };
 }
 
-/// Tests of what a program does by name, for which the module that uses it has a function `in_place`: all
-/// has to be right in these places.
+/// Tests each case of a program by name, for which the module has a function `in_place`: everything must be right in
+/// these places.
 macro_rules! all_is_right {
     ($($(#[$attribute:meta])* $case:ident: $($place:ident),+;)+) => {$(
         $(#[$attribute])*

@@ -1,4 +1,4 @@
-//! Programs of the tests: compiled once, run as jobs.
+//! The programs of the tests: compiled once, run as jobs.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -11,19 +11,19 @@ use vrt_tests::job::Job;
 
 const VRTRUN: &str = env!("CARGO_BIN_EXE_vrtrun");
 
-/// A program of the folder `c`.
+/// A program of the directory `c`.
 pub struct Program {
-    /// C or C++ by its ending.
+    /// Its source; the extension decides between C and C++.
     pub source: &'static str,
-    /// What the compiler is given besides.
+    /// Additional options of the compiler.
     pub options: &'static [&'static str],
-    /// Sources of libraries of its own, which it finds beside it.
+    /// Sources of its own libraries, which are placed beside it.
     pub libraries: &'static [&'static str],
-    /// What it is run with if a test says nothing else.
+    /// Its default arguments.
     pub arguments: &'static str,
 }
 
-/// The programs that are made, or being made, by their files.
+/// Programs that have been compiled, or are being compiled, by file.
 static MADE: LazyLock<Mutex<HashMap<PathBuf, Arc<OnceLock<()>>>>> = LazyLock::new(Mutex::default);
 
 impl Program {
@@ -31,7 +31,7 @@ impl Program {
         Program { source, options: &[], libraries: &[], arguments: "" }
     }
 
-    /// Its file, which is made when it is first asked for.
+    /// Its file, compiled on the first request.
     pub fn file(&self) -> PathBuf {
         // Programs of the same source with other options are others.
         let folder = folder().join(self.options.concat().replace(['/', '$', ' '], "_"));
@@ -55,13 +55,13 @@ impl Program {
         file
     }
 
-    /// A job of it with these options and arguments, separated by spaces.
+    /// A job of the program with these options and arguments, separated by spaces.
     pub fn job(&self, options: &str, arguments: &str) -> Command {
         let limit = env::var("VRT_TEST_LIMIT").unwrap_or_else(|_| "60".to_owned());
         self.job_within(&limit, options, arguments)
     }
 
-    /// The same, which is ended after so many seconds.
+    /// The same, killed after this many seconds.
     pub fn job_within(&self, limit: &str, options: &str, arguments: &str) -> Command {
         let mut command = Command::new("env");
         // A crash has a backtrace, whatever panics of the tests are to have.
@@ -81,12 +81,12 @@ fn stem(source: &str) -> &str {
     source.split_once('.').unwrap().0
 }
 
-/// Where the tests' files are made.
+/// Where the tests' files are created.
 fn folder() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join("programs")
 }
 
-/// A program of the folder `c` compiled as a process of its own, by the system's compiler.
+/// Compiles a program of the directory `c` as an ordinary process, with the system's compiler.
 pub fn compile_alone(source: &'static str, options: &[&str]) -> PathBuf {
     let folder = folder().join("alone");
     fs::create_dir_all(&folder).unwrap();
@@ -101,7 +101,7 @@ pub fn compile_alone(source: &'static str, options: &[&str]) -> PathBuf {
     file
 }
 
-/// Compiles a source of the folder `c`.
+/// Compiles a source of the directory `c`.
 fn compile(source: &str, file: &Path, options: &[&str]) {
     let compiler = match source.ends_with(".cc") {
         true => env!("CARGO_BIN_EXE_vrtcxx"),

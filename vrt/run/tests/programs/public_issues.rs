@@ -1,5 +1,5 @@
-//! What has been reported as wrong in other MPI libraries: each report that `docs/public-issues.md` tells is a
-//! case of one program.
+//! Faults that have been reported in other MPI libraries: each report in `docs/public-issues.md` is a case of one
+//! program.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -12,7 +12,8 @@ const PUBLIC_ISSUES: Program = Program::new("public_issues.c");
 
 in_places! { PUBLIC_ISSUES, 6 }
 
-/// Some cases depend on the number of ranks: whether there are two sides, whether they are alike.
+/// Some cases depend on the number of ranks: on whether there are two sides, and whether they are
+/// equal.
 #[test]
 fn other_numbers_of_ranks() {
     for ranks in [1, 2, 3] {
@@ -21,7 +22,7 @@ fn other_numbers_of_ranks() {
     let _ = STILL.run(&PUBLIC_ISSUES, 7);
 }
 
-/// The page names all cases of the program, and no other ones.
+/// The page lists exactly the cases of the program.
 #[test]
 fn page_tells_all_cases() {
     let here = Path::new(env!("CARGO_MANIFEST_DIR"));

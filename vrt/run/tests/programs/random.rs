@@ -1,4 +1,4 @@
-//! Random datatypes, and random access to the memory of other ranks, compared with lists of what they mean.
+//! Random datatypes, and random access to the memory of other ranks, compared with explicit lists of their elements.
 //! `scripts/test --all` runs many more of them.
 
 use crate::program::Program;

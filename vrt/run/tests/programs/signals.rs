@@ -1,4 +1,4 @@
-//! Signals of a rank are those of a process: what a process of its own says of them, each rank has to say, too.
+//! Signals of a rank behave as those of a process: each rank must print what a separate process prints.
 
 use std::path::PathBuf;
 use std::process::Command;
@@ -12,13 +12,13 @@ use crate::program::{self, Program};
 const SIGNALS: Program = Program { options: &["-pthread"], ..Program::new("signals.c") };
 const RANKS: usize = 4;
 
-/// The same program without MPI, compiled by the compiler alone.
+/// The same program without MPI, compiled by the plain compiler.
 fn alone() -> PathBuf {
     static MADE: OnceLock<PathBuf> = OnceLock::new();
     MADE.get_or_init(|| program::compile_alone("signals.c", &["-DALONE", "-pthread"])).clone()
 }
 
-/// What a process says.
+/// The output of a process.
 fn native(cases: &str) -> String {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=5", "60"]).arg(alone()).args(cases.split_whitespace());
@@ -27,7 +27,7 @@ fn native(cases: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The lines of one rank, which begin with its number.
+/// The lines of one rank; each line begins with the rank's number.
 fn lines_of(rank: usize, said: &str) -> Vec<&str> {
     let prefix = format!("{rank}: ");
     said.lines().filter_map(|line| line.strip_prefix(&prefix)).collect()
@@ -57,7 +57,7 @@ fn all_are_as_a_process(cases: &str, places: &[Place]) {
     }
 }
 
-/// A handler that leaves by a jump, out of timers, waits and faults; masks that jumps restore.
+/// Handlers that leave by a jump, out of timers, waits and faults; masks that jumps restore.
 #[test]
 fn jumps() {
     let cases = "jump_out_of_timer jump_out_of_periodic_timer jump_out_of_raise jump_without_mask \
@@ -66,7 +66,7 @@ fn jumps() {
     all_are_as_a_process(cases, &[STILL, MOVING, ON_ONE_PE]);
 }
 
-/// Calls that a handler ends (`EINTR`), without and with `SA_RESTART`; those that go on.
+/// Calls that a handler interrupts (`EINTR`), with and without `SA_RESTART`, and calls that continue.
 #[test]
 fn waits() {
     let cases = "interrupted_sleeps interrupted_waits_for_signals interrupted_calls \
@@ -74,7 +74,7 @@ fn waits() {
     all_are_as_a_process(cases, &[STILL, ON_ONE_PE]);
 }
 
-/// `SIGCHLD`, `sigwait` for it, and who is whose child.
+/// `SIGCHLD`, `sigwait` for it, and which rank's child a process is.
 #[test]
 fn children() {
     let cases = "children_are_told child_ends_pause child_wakes_sigwait children_are_reaped_in_handler \
@@ -83,14 +83,14 @@ fn children() {
     all_are_as_a_process(cases, &[STILL, MOVING, ON_ONE_PE]);
 }
 
-/// `kill`, `sigqueue`, `tgkill` and their like to oneself, what is queued in which order, what `sigwait` takes.
+/// `kill`, `sigqueue`, `tgkill` and similar calls to oneself, the order of queued signals, and what `sigwait` takes.
 #[test]
 fn to_oneself() {
     let cases = "sent_to_oneself queued taken_by_sigwait flags_of_handlers";
     all_are_as_a_process(cases, &[STILL, MOVING, ON_ONE_PE]);
 }
 
-/// Threads of a rank: masks of their own, signals for one, for any, and for the rank's own thread.
+/// Threads of a rank: their own masks; signals for one thread, for any, and for the rank's own thread.
 #[test]
 fn threads() {
     let cases = "thread_in_sigwait thread_is_signalled thread_signals_main masks_of_threads thread_sets_timer";

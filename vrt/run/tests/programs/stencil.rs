@@ -1,4 +1,4 @@
-//! A simulation whose result has to be the same to the last digit.
+//! A simulation whose result must be the same to the last digit.
 
 use crate::places::{BETWEEN_NODES, MOVING, ON_ONE_PE, STILL};
 use crate::program::Program;

@@ -1,4 +1,4 @@
-//! What surrounds a program: the processor's state, its stack and memory, pipes and streams.
+//! A program's environment: the processor's state, its stack and memory, pipes and streams.
 
 use std::fs::{self, File};
 use std::process::Stdio;
@@ -65,7 +65,7 @@ fn a_trapped_division_is_its_ranks() {
     assert!(job.err.contains("rank 1 on PE 0: arithmetic error"), "{job}");
 }
 
-/// Neighbours are not written to.
+/// Neighbouring stacks are not overwritten.
 #[test]
 fn a_frame_larger_than_the_stack_ends_the_job() {
     let job = in_place(STILL, "large_frame");
@@ -80,7 +80,7 @@ fn a_broken_pipe_ends_the_job() {
     assert_eq!(job.status, Some(128 + libc::SIGPIPE), "{job}");
 }
 
-/// Streams are written piece by piece, so lines of several ranks may be mixed.
+/// Streams are written in pieces, so lines of several ranks may be mixed.
 #[test]
 fn output_is_complete() {
     let line =
@@ -103,7 +103,7 @@ fn output_past_the_streams() {
     }
 }
 
-/// As under `mpirun`, rank 0 has the job's.
+/// As under `mpirun`, rank 0 gets the job's input.
 #[test]
 fn input_is_rank_0s() {
     let folder = TempDir::new().unwrap();

@@ -9,7 +9,7 @@ use crate::program::Program;
 
 const STENCIL: Program = Program::new("stencil.c");
 
-/// A sweep of the stencil; what it has written goes into the folder.
+/// A sweep over the stencil; its files are written to the directory.
 fn sweep(folder: &TempDir, options: &[&str], arguments: &[&str]) -> Job {
     let mut command = job::unlimited(env!("CARGO_BIN_EXE_vrtrun"));
     command.args(["sweep", "--pes", "2", "--repeat", "2", "--out"]).arg(folder.path());

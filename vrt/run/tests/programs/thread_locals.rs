@@ -1,4 +1,4 @@
-//! Thread-locals of C programs and of their libraries, whatever model the compiler uses.
+//! Thread-locals of C programs and of their libraries, for every model that the compiler uses.
 
 use crate::program::Program;
 
@@ -24,7 +24,7 @@ models! {
     initial_exec: "-ftls-model=initial-exec";
 }
 
-/// Of executables only.
+/// Only in executables.
 mod local_exec {
     use super::Program;
 

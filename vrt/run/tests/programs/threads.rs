@@ -1,9 +1,9 @@
-//! Threads and stacks that ranks make for themselves.
+//! Threads and stacks that ranks create themselves.
 
 use crate::places::{BETWEEN_NODES, HELD, HELD_ON_NODES, MOVING, ON_ONE_PE, STILL};
 use crate::program::Program;
 
-/// Ranks with running threads stay where they are.
+/// Ranks with running threads are pinned.
 #[test]
 fn threads_of_cpp() {
     const THREADS: Program = Program { options: &["-pthread"], ..Program::new("threads.cc") };
@@ -33,7 +33,7 @@ fn openmp() {
 const THREAD_EXIT: Program =
     Program { options: &["-pthread", "-Wl,-z,execstack"], ..Program::new("thread_exit.c") };
 
-/// `pthread_exit` in `main`: the rank goes on with its other threads, and then exits.
+/// `pthread_exit` in `main`: the rank continues with its other threads, and then exits.
 #[test]
 fn exit_of_the_first_thread() {
     for place in [STILL, ON_ONE_PE] {
@@ -49,7 +49,7 @@ fn exit_of_the_first_thread() {
     }
 }
 
-/// Functions nested in others, whose code GCC puts on the stack.
+/// Nested functions, whose code GCC puts on the stack.
 #[test]
 fn code_on_the_stack() {
     for place in [STILL, ON_ONE_PE, MOVING, BETWEEN_NODES] {
@@ -66,7 +66,7 @@ mod contexts {
 
     in_places! { CONTEXTS, 6, |_| (); still, moving, on_one_pe }
 
-    /// What libc's switch saves may be taken for an address of another rank: then it stays.
+    /// What libc's switch saves may look like an address of another rank: then the rank is pinned.
     #[test]
     fn between_nodes() {
         HELD_ON_NODES.runs(|| CONTEXTS.run(&HELD_ON_NODES.with(6)).is_right());

@@ -1,4 +1,4 @@
-//! Descriptors that go along when the rank of an image moves to another PE of its node.
+//! Descriptors that move along when a rank with an image moves to another PE of its node.
 //!
 //! ```text
 //! PE A                                              PE B
@@ -9,25 +9,26 @@
 //!                                                   at its number; only then the rank can run
 //! ```
 //!
-//! A descriptor keeps its number, so that has to be free on each PE where the rank may come. Numbers that the
-//! kernel gives are the lowest that are free, and so the same on several PEs. What a rank opens is therefore given
-//! another one, from a range above those, which it *claims* in memory of the node; a stream's number is changed
-//! with it. The range ends where sets of `select` do.
+//! A descriptor keeps its number, so that must be free on each PE where the rank may go. The kernel assigns the lowest
+//! free numbers, which are therefore the same on several PEs. So a descriptor that a rank opens is given another
+//! number, from a range above those, which it *claims* in memory of the node; a stream's number is changed with it. The
+//! range ends where the sets of `select` do.
 //!
 //! Invariants:
-//! - A number of the range is claimed by one rank of the node at most, from before the descriptor gets it until
-//!   it is closed. A rank can be moved only while all its descriptors are such.
-//! - What means something in one process alone is not claimed: epoll, inotify, io_uring, signalfd, devices but for
-//!   a few, `/proc`. Neither is a number that the program has chosen (`dup2`), nor a standard one. A claim ends
-//!   where a descriptor comes to mean more here: when signals are asked for (`F_SETOWN`, leases).
-//! - A message is in the socket before the parcel is in the ring, and both are taken by the same PE; other
-//!   ranks' messages that come first are kept until their parcels come.
-//! - Locks of `fcntl` belong to the process, which loses them when it closes any descriptor of the file. Both a
-//!   new number and a move close one: once a rank has taken a lock on a PE, nothing gets a number of the range
-//!   there, and no descriptor leaves that PE or comes to it.
+//! - A number of the range is claimed by at most one rank of the node, from before the descriptor gets it until it is
+//!   closed. A rank can be moved only while all its descriptors have claimed numbers.
+//! - Descriptors that are meaningful only in one process are not claimed: epoll, inotify, io_uring, signalfd, devices
+//!   with a few exceptions, `/proc`. Neither is a number that the program has chosen (`dup2`), nor a standard one. A
+//!   claim ends when a descriptor gets a meaning specific to this process: when signals are requested (`F_SETOWN`,
+//!   leases).
+//! - A message is in the socket before the parcel is in the ring, and both are taken by the same PE; messages of other
+//!   ranks that arrive first are kept until their parcels arrive.
+//! - Locks of `fcntl` belong to the process, which loses them when it closes any descriptor of the file. Both a new
+//!   number and a move close one: once a rank has taken a lock on a PE, no descriptor gets a number of the range there,
+//!   and none leaves that PE or arrives at it.
 //!
-//! Nothing of this is there where ranks do not move, have no libc of their own or share a library, which may keep
-//! what it opens for whichever rank; or whose PEs were not forked by a supervisor.
+//! None of this applies if ranks do not move, have no libc of their own or share a library, which may keep its
+//! descriptors on behalf of any rank; or if the PEs were not forked by a supervisor.
 
 use std::collections::VecDeque;
 use std::ffi::c_int;
@@ -47,7 +48,7 @@ const MOST: usize = libc::FD_SETSIZE;
 /// With fewer numbers there is no range; nor if PEs themselves need many of those below it.
 const FEWEST: usize = 128;
 const FOR_A_PE: usize = 4;
-/// The kernel passes so many with a message.
+/// The most descriptors that the kernel passes with a message.
 const MOST_OF_RANK: usize = 253;
 /// Bytes of a message: a header, numbers with flags, addresses of streams.
 const MOST_BYTES: usize = 64 << 10;
@@ -58,16 +59,16 @@ const LOCKED: &str =
 const NOT_FREE: &str = "the number of a descriptor that it has open is not free on the other PE";
 const NOT_SENT: &str = "the system does not pass its descriptors on now";
 
-/// What the PEs of a node have in common.
+/// What the PEs of a node share.
 struct Node {
-    /// The first of its PEs, and how many come before this one.
+    /// The first of its PEs, and the number of PEs before this one.
     first: u32,
     own: usize,
     /// For each number of the range, the slot, plus 1, of the rank that has claimed it, or 0.
     claims: &'static [AtomicU32],
     /// The processes of its PEs.
     processes: &'static [AtomicU32],
-    /// For each of its PEs, whether a rank has taken a lock there that is the process's.
+    /// For each of its PEs, whether a rank has taken a lock there that belongs to the process.
     locks: &'static [AtomicU32],
     /// For each of its PEs, the socket's two ends: where it receives, and where others send.
     sockets: Vec<[OwnedFd; 2]>,
@@ -79,12 +80,12 @@ static NODE: OnceLock<Node> = OnceLock::new();
 /// Ranks share a library.
 static IS_SHARED: AtomicBool = AtomicBool::new(false);
 
-/// What has come for ranks whose parcels have not.
+/// Messages for ranks whose parcels have not arrived.
 static EARLY: Mutex<VecDeque<Message>> = Mutex::new(VecDeque::new());
 
 struct Message {
     rank: u32,
-    /// Numbers, whether to be closed when a program is executed, and the descriptors.
+    /// Numbers, close-on-exec flags, and the descriptors.
     descriptors: Vec<(c_int, bool, OwnedFd)>,
     streams: Vec<usize>,
 }
@@ -94,12 +95,12 @@ pub fn set_shared() {
     IS_SHARED.store(true, Ordering::Relaxed);
 }
 
-/// Nodes in the making, by the supervisor, which then forks their PEs.
+/// A node prepared by the supervisor, which then forks its PEs.
 pub struct Prepared(Option<Node>);
 
 impl Prepared {
-    /// What the PEs of a node, which are to be forked now, need for descriptors to move between them. Where it
-    /// cannot be had, descriptors keep ranks where they are.
+    /// Prepares what the PEs of a node, which are about to be forked, need to move descriptors between them. If that
+    /// fails, descriptors pin ranks.
     pub fn new(pes: Range<u32>) -> Prepared {
         let range = range();
         let has_room = range.len() >= FEWEST && pes.len() * FOR_A_PE <= range.start;
@@ -120,7 +121,7 @@ impl Prepared {
     }
 }
 
-/// The upper half of the numbers that a process may have, so far as `select` can take them.
+/// The upper half of the numbers that a process may have, as far as `select` supports them.
 fn range() -> Range<usize> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the call fills the structure.
@@ -141,7 +142,7 @@ fn pair() -> io::Result<[OwnedFd; 2]> {
     }
 }
 
-/// Zeros that processes forked from this one write, too. They stay as long as these.
+/// Zeroed words that are shared with processes forked from this one. They are never freed.
 fn shared_words(count: usize) -> io::Result<&'static [AtomicU32]> {
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
     let (len, access) = (count * size_of::<AtomicU32>(), libc::PROT_READ | libc::PROT_WRITE);
@@ -176,8 +177,8 @@ impl Node {
         self.claims.get(number.checked_sub(self.range.start)?)
     }
 
-    /// Gives a descriptor that a rank has just opened a number of the range, and closes it; none if no number
-    /// is free.
+    /// Gives a descriptor that a rank has just opened a number of the range, and closes the original; `None` if no
+    /// number is free.
     fn renumber(&self, descriptor: c_int, slot: u32) -> Option<c_int> {
         let len = self.claims.len();
         // SAFETY: a plain system call.
@@ -214,7 +215,7 @@ impl Node {
     }
 }
 
-/// libc's own `fcntl`, past what is in front of it, which would give the result another number.
+/// libc's own `fcntl`, bypassing the interposed one, which would give the result another number.
 ///
 /// # Safety
 /// As in C.
@@ -229,13 +230,13 @@ unsafe fn duplicate(descriptor: c_int, command: c_int, least: c_int) -> c_int {
     }
 }
 
-/// The number that a descriptor is to have which has just been opened by a call that opens what means the
-/// same in all processes: another one if it is a rank's.
+/// The number for a descriptor that was just opened by a call whose descriptors mean the same in all processes: another
+/// one if it belongs to a rank.
 pub(super) fn carry(descriptor: c_int) -> c_int {
     carry_from(descriptor, 0)
 }
 
-/// The same where the program wants a number from one on.
+/// The same if the program requests a minimum number.
 pub(super) fn carry_from(descriptor: c_int, least: usize) -> c_int {
     let Some(node) = NODE.get().filter(|node| least <= node.range.start) else { return descriptor };
     // Who opens after having closed a standard descriptor wants that number.
@@ -252,7 +253,7 @@ pub(super) fn carry_from(descriptor: c_int, least: usize) -> c_int {
     }
 }
 
-/// Whether a descriptor means the same in each process.
+/// Whether a descriptor means the same in every process.
 fn is_same_everywhere(descriptor: c_int) -> bool {
     const NULL: (u32, u32) = (1, 3);
     const ZERO: (u32, u32) = (1, 5);
@@ -285,7 +286,7 @@ pub(super) fn is_claimed(descriptor: c_int, slot: u32) -> bool {
     claim().is_some_and(|claim| claim.load(Ordering::Relaxed) == slot + 1)
 }
 
-/// A descriptor of the rank of a slot is closed: its number is nobody's again.
+/// A descriptor of the rank of a slot is closed: its number is released.
 pub(super) fn let_go(descriptor: c_int, slot: u32) {
     if let (Some(node), Ok(number)) = (NODE.get(), usize::try_from(descriptor))
         && let Some(claim) = node.claim(number)
@@ -303,7 +304,7 @@ pub(super) fn takes_lock() {
     }
 }
 
-/// Why what a rank has open cannot go along to another PE of the node, if so.
+/// Why a rank's open descriptors cannot move along to another PE of the node, if so.
 pub(super) fn pin(held: &Held) -> Option<&'static str> {
     let kind = [Kind::Descriptor, Kind::Stream].into_iter().find(|kind| held.has(*kind))?;
     let Some(node) = NODE.get().filter(|_| held.has_only_carried()) else {
@@ -312,11 +313,11 @@ pub(super) fn pin(held: &Held) -> Option<&'static str> {
     (kind == Kind::Descriptor && node.has_locks(node.own)).then_some(LOCKED)
 }
 
-/// Sends what the rank of a slot has open to the PE of its node that it is going to; whether there was
-/// anything. If it fails, with the reason, nothing has changed.
+/// Sends the open descriptors of the rank of a slot to its new PE of the node; returns whether there were any. If it
+/// fails, with the reason, nothing has changed.
 ///
 /// # Errors
-/// The rank has to stay.
+/// The rank must stay.
 pub fn send(slot: &SlotHeader, to: u32) -> Result<bool, &'static str> {
     let held = &slot.held;
     if !held.has(Kind::Descriptor) && !held.has(Kind::Stream) {
@@ -367,10 +368,10 @@ pub fn send(slot: &SlotHeader, to: u32) -> Result<bool, &'static str> {
     Ok(true)
 }
 
-/// Takes what the rank of a slot has open, which has come to this PE, before it runs here.
+/// Takes the open descriptors of the rank of a slot, which has arrived at this PE, before it runs here.
 ///
 /// # Errors
-/// It cannot go on: something is missing, or a number is in use.
+/// It cannot continue: something is missing, or a number is in use.
 pub fn receive(slot: &SlotHeader) -> Result<(), String> {
     let Some(node) = NODE.get() else { return Err("there is no socket for them".to_owned()) };
     let socket = node.sockets[node.own][0].as_raw_fd();
@@ -408,7 +409,7 @@ pub fn receive(slot: &SlotHeader) -> Result<(), String> {
     Ok(())
 }
 
-/// Room for what belongs to a message of this module.
+/// Room for the control data of a message of this module.
 type Control = [usize; 16 + MOST_OF_RANK / 2];
 
 /// Sends words with descriptors.
@@ -485,7 +486,7 @@ fn take(socket: RawFd) -> io::Result<Message> {
     })
 }
 
-/// One more descriptor of the rank of a slot, or one less, can go along.
+/// One more descriptor of the rank of a slot, or one less, can move along.
 pub(super) fn count(slot: u32, more: bool) {
     if let Some(held) = held_by(slot) {
         held.count_carried(more);

@@ -1,17 +1,15 @@
-//! What ranks hold of their PE that is counted: references to its tokio runtime (which tasks, timers,
-//! sockets and handles have), handles of its thread (which `std::thread::scope` has), and clones of
-//! the `Arc`s that `main` has made.
+//! Counted objects of their PE that ranks hold: references to its tokio runtime (held by tasks, timers, sockets and
+//! handles), handles of its thread (held by `std::thread::scope`), and clones of the `Arc`s that `main` has made.
 //!
-//! Each PE has such a thing at the same address, with a count of its own. On another PE a rank's
-//! reference would be given back to the wrong one: that would be dropped while it is in use, and
-//! this one never. A task's memory is its rank's, moreover, but the runtime of the PE goes on with
-//! it.
+//! Each PE has such an object at the same address, with its own count. On another PE a rank's reference would be
+//! released to the wrong object: that would be dropped while it is in use, and this one never. Moreover, a task's
+//! memory is its rank's, but the runtime of the PE continues to use it.
 //!
-//! So a rank stays while its memory refers to such a thing. That is looked for only while the count
-//! is higher than it was when the PE began: then the live blocks of the rank's heap and its stack
-//! are searched for the thing's address. Others than ranks may have raised the count, and what looks like an `Arc`
-//! may be none: who only wants to know what ranks are likely to stay ([`known_pin`]) has a rank searched when a
-//! count is higher than when nothing was found in it.
+//! So a rank is pinned while its memory refers to such an object. This is checked only while the count is higher than
+//! it was when the PE began: then the live blocks of the rank's heap and its stack are searched for the object's
+//! address. The count may have been raised by something other than ranks, and what looks like an `Arc` may not be one:
+//! for an estimate of which ranks will stay ([`known_pin`]), a rank is searched only if a count is higher than when
+//! nothing was found in it.
 
 use std::cell::RefCell;
 use std::ops::Range;
@@ -27,26 +25,26 @@ use crate::rank::Body;
 use crate::{SlotHeader, SlotId};
 
 const WORD: usize = size_of::<usize>();
-/// A number that is larger than this is no count.
+/// A number that is larger than this is not a count.
 const MOST: usize = 1 << 20;
 const PAGE: usize = 4096;
-/// Where programs have memory.
+/// The range of addresses of programs' memory.
 const ADDRESSES: Range<usize> = 1 << 16..1 << 47;
-/// How long libc's heaps for other threads are at most.
+/// The greatest length of libc's heaps for other threads.
 const HEAP: usize = 64 << 20;
-/// How much of the stack of `main` is looked at.
+/// How much of the stack of `main` is searched.
 const STACK: usize = 256 << 10;
 
-/// Something that is counted.
+/// A counted object.
 #[derive(Debug)]
 struct Counted {
-    /// Where the count is, which is where references point to.
+    /// The address of the count, to which references point.
     at: usize,
     /// The count without references of ranks.
     without: usize,
-    /// Why a rank stays that refers to it.
+    /// Why a rank that refers to it is pinned.
     reason: &'static str,
-    /// It is not in the heap that ends at the break, which stays.
+    /// It is not in the heap that ends at the break, which is never unmapped.
     has_own_pages: bool,
     /// The highest counts at which the memory of ranks did not refer to it.
     in_vain: FxHashMap<SlotId, usize>,
@@ -73,7 +71,7 @@ thread_local! {
     static COUNTED: RefCell<Vec<Counted>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Where handles of the runtime's own threads are counted.
+/// The counts of handles of the runtime's own threads.
 static LEFT_OUT: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 const OF_TOKIO: &str = "it holds something of tokio: a task, a timer, a socket or a handle";
@@ -81,8 +79,8 @@ const OF_THREAD: &str = "it holds a handle of its PE's thread, as std::thread::s
 const OF_MAIN: &str =
     "it holds a counted reference (a clone of an Arc) to what was made before there were ranks";
 
-/// Handles of this thread are not watched: it is the runtime's, no rank holds one, and it has more of them itself
-/// when it begins and while it is parked.
+/// Handles of this thread are not watched: it is the runtime's, no rank holds one, and it has more of them itself when
+/// it begins and while it is parked.
 pub fn leave_out(thread: &Thread) {
     // Nothing is found while it takes or gives back one itself.
     let mut looks = (0..1000).map(|_| {
@@ -93,7 +91,7 @@ pub fn leave_out(thread: &Thread) {
     LEFT_OUT.lock().unwrap_or_else(PoisonError::into_inner).extend(at);
 }
 
-/// This thread's PE, which has this runtime, begins, and no rank holds anything of it.
+/// This thread's PE, which has this runtime, begins, and no rank holds references to it yet.
 pub fn watch(handle: &Handle) {
     let tokio = Counted::new(count_of(handle), OF_TOKIO);
     // This handle is gone again when the count is read.
@@ -112,25 +110,25 @@ pub fn watch(handle: &Handle) {
     COUNTED.set(all);
 }
 
-/// The runtime of this thread's PE is about to go.
+/// The runtime of this thread's PE is about to be dropped.
 pub fn forget() {
     COUNTED.set(Vec::new());
 }
 
-/// Why the rank of a slot stays, if it holds something of these; `frame`: it runs, and its own stack ends there.
+/// Why the rank of a slot is pinned, if it holds one of these; `frame`: it runs, and its own stack ends there.
 ///
 /// # Safety
-/// The slot is of a rank of this thread's PE, which is suspended or calls this.
+/// The slot is of a rank of this thread's PE, which is suspended or is the caller.
 pub unsafe fn pin(slot: *mut SlotHeader, frame: Option<usize>) -> Option<&'static str> {
     // SAFETY: as the caller promises.
     unsafe { held(slot, frame, |_| true) }
 }
 
-/// The same of a suspended rank, as far as is known: one in which nothing was found is not searched again for as few
+/// The same for a suspended rank, as far as known: one in which nothing was found is not searched again for as few
 /// references.
 ///
 /// # Safety
-/// As [`pin`].
+/// As for [`pin`].
 pub unsafe fn known_pin(slot: *mut SlotHeader) -> Option<&'static str> {
     // SAFETY: as the caller promises.
     let id = unsafe { (*slot).id() };
@@ -154,14 +152,14 @@ pub unsafe fn known_pin(slot: *mut SlotHeader) -> Option<&'static str> {
 /// Whether the rank of a slot holds a handle of the PE's thread.
 ///
 /// # Safety
-/// As [`pin`].
+/// As for [`pin`].
 pub unsafe fn holds_thread(slot: *mut SlotHeader) -> bool {
     // SAFETY: as the caller promises.
     unsafe { held(slot, None, |reason| reason == OF_THREAD) }.is_some()
 }
 
 /// # Safety
-/// As [`pin`].
+/// As for [`pin`].
 unsafe fn held(
     slot: *mut SlotHeader,
     frame: Option<usize>,
@@ -177,9 +175,8 @@ unsafe fn held(
     })
 }
 
-/// The counts of what `main` and its callees have `Arc`s of on the calling thread's stack. An `Arc`
-/// points to two counts, that of its owners and that of all references, at the begin of a block of
-/// libc's.
+/// The counts of the `Arc`s that `main` and its callees have on the calling thread's stack. An `Arc` points to two
+/// counts, that of its owners and that of all references, at the beginning of a block of libc's.
 fn arcs_of_main(heap_end: usize) -> Vec<usize> {
     let mut found = Vec::new();
     let frame = 0usize;
@@ -206,9 +203,9 @@ fn arcs_of_main(heap_end: usize) -> Vec<usize> {
     found
 }
 
-/// Whether a block that libc has given out begins here, behind this word of libc's: that has the length,
-/// and in its lowest bits, where the block is. Much on a stack is the address of what was a block before,
-/// or of something in the middle of one.
+/// Whether an allocated block of libc begins here, after this header word: the word contains the length, and in its
+/// lowest bits where the block is. Many words on a stack are addresses of former blocks, or of something in the middle
+/// of one.
 fn is_block(block: usize, header: usize, heap_end: usize) -> bool {
     const OF_ITS_OWN: usize = 2;
     const OF_ANOTHER_HEAP: usize = 4;
@@ -234,7 +231,7 @@ fn heap_end() -> usize {
     unsafe { libc::sbrk(0) as usize }
 }
 
-/// Words at an address, if there is memory that can be read.
+/// Words at an address, if they are readable.
 fn read<const N: usize>(address: usize) -> Option<[usize; N]> {
     let mut words = [0; N];
     let bytes = size_of_val(&words);
@@ -256,7 +253,7 @@ fn read<const N: usize>(address: usize) -> Option<[usize; N]> {
     Some(unsafe { (address as *const [usize; N]).read_volatile() })
 }
 
-/// The stack of the calling thread; empty where libc does not know.
+/// The stack of the calling thread; empty if libc does not know it.
 fn stack_of_thread() -> Range<usize> {
     let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
     let (mut start, mut size) = (std::ptr::null_mut(), 0);
@@ -279,14 +276,14 @@ pub(super) fn is_mapped(address: usize) -> bool {
 }
 
 /// # Safety
-/// The address of a count.
+/// It is the address of a count.
 unsafe fn load(count: usize) -> usize {
     // SAFETY: as the caller promises.
     unsafe { (*(count as *const AtomicUsize)).load(Ordering::Relaxed) }
 }
 
-/// Where the references to what a handle stands for are counted, or 0. A handle is a counted pointer,
-/// perhaps with a tag; the count grows when the handle is cloned.
+/// The address of the count of a handle's references, or 0. A handle is a counted pointer, perhaps with a tag; the
+/// count grows when the handle is cloned.
 pub(super) fn count_of<T: Clone>(handle: &T) -> usize {
     let words = std::ptr::from_ref(handle).cast::<usize>();
     (0..size_of::<T>() / WORD)
@@ -307,11 +304,11 @@ pub(super) fn count_of<T: Clone>(handle: &T) -> usize {
         .unwrap_or(0)
 }
 
-/// Whether the live memory of a rank has these words, one after the other. It is suspended, or it runs and its own
+/// Whether the live memory of a rank contains these words consecutively. The rank is suspended, or it runs and its own
 /// stack ends at `frame`: these words are below.
 ///
 /// # Safety
-/// The slot is of a rank of this thread's PE, which is suspended or calls this.
+/// The slot is of a rank of this thread's PE, which is suspended or is the caller.
 pub(super) unsafe fn search(slot: *mut SlotHeader, words: &[usize], frame: Option<usize>) -> bool {
     // SAFETY: as the caller promises: nobody else uses the slot.
     unsafe {
@@ -349,7 +346,7 @@ mod tests {
 
     use super::*;
 
-    /// The count at an address that is counted, and what it was at first.
+    /// The count at a watched address, and its initial value.
     fn counts(at: usize) -> Option<(usize, usize)> {
         COUNTED.with_borrow(|all| {
             let counted = all.iter().find(|counted| counted.at == at)?;
@@ -358,7 +355,7 @@ mod tests {
         })
     }
 
-    /// It depends on how the standard library's handles are made.
+    /// Depends on the implementation of the standard library's handles.
     #[test]
     fn handles_of_a_thread_are_counted() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
@@ -388,7 +385,7 @@ mod tests {
         other.unpark();
     }
 
-    /// It depends on how tokio's handles are made.
+    /// Depends on the implementation of tokio's handles.
     #[test]
     fn references_to_a_runtime_are_counted() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();

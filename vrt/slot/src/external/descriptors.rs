@@ -9,29 +9,27 @@ use crate::forked;
 use crate::held::Kind;
 use crate::hooks::runtime_heap;
 
-/// Descriptors above this have entries in the register.
+/// Only descriptors below this have entries in the table.
 const DESCRIPTORS: usize = 1 << 16;
-/// The slot, plus 1, of the rank that opened each descriptor; 0: nobody's. Made with the first, and
-/// not a part of the program's data, which is searched when ranks leave a node.
+/// The slot, plus 1, of the rank that opened each descriptor; 0: none. Created with the first one, and not part of the
+/// program's data, which is searched when ranks leave a node.
 static OPENED_BY: OnceLock<Box<[AtomicU32]>> = OnceLock::new();
 
 fn openers() -> &'static [AtomicU32] {
     runtime_heap(|| OPENED_BY.get_or_init(|| (0..DESCRIPTORS).map(|_| AtomicU32::new(0)).collect()))
 }
 
-/// In place of a slot: a thread of the PE's tokio runtime has opened it, for whichever rank.
+/// In place of a slot: a thread of the PE's tokio runtime has opened it, on behalf of any rank.
 const OF_TOKIO: u32 = u32::MAX;
 /// How many of these are open.
 static OPENED_BY_TOKIO: AtomicUsize = AtomicUsize::new(0);
 
-/// Whether this process has descriptors open that a thread of its tokio runtime has opened. Any rank
-/// may have got them.
+/// Whether a thread of this process's tokio runtime has opened descriptors that are still open. Any rank may use them.
 pub(super) fn any_of_tokio() -> bool {
     OPENED_BY_TOKIO.load(Ordering::Acquire) > 0
 }
 
-/// There is a new descriptor: it is the running rank's, if one runs, or that of the rank which has
-/// started this thread.
+/// There is a new descriptor: it belongs to the running rank, if one runs, or to the rank that has started this thread.
 pub(super) fn opened(descriptor: c_int) {
     if descriptor < 0 || forked::is_copy() {
         return;
@@ -90,20 +88,20 @@ pub(super) fn closed(descriptor: c_int) {
     }
 }
 
-/// Whether a descriptor is known to be that of the rank of a slot.
+/// Whether a descriptor is known to belong to the rank of a slot.
 pub(super) fn is_of(descriptor: c_int, slot: u32) -> bool {
     let entry = usize::try_from(descriptor).ok().and_then(|number| OPENED_BY.get()?.get(number));
     entry.is_some_and(|entry| entry.load(Ordering::Relaxed) == slot + 1)
 }
 
-/// A descriptor goes to another process with its rank, which goes on holding it.
+/// A descriptor moves to another process with its rank, which continues to hold it.
 pub(super) fn moves_out(descriptor: c_int) {
     if let (Some(all), Ok(number)) = (OPENED_BY.get(), usize::try_from(descriptor)) {
         all[number].store(0, Ordering::Relaxed);
     }
 }
 
-/// A descriptor has come from another process with the rank of a slot.
+/// A descriptor has arrived from another process with the rank of a slot.
 pub(super) fn moves_in(descriptor: c_int, slot: u32) {
     // An entry of a number that was free is of one that was closed unseen.
     closed(descriptor);
@@ -112,14 +110,14 @@ pub(super) fn moves_in(descriptor: c_int, slot: u32) {
     }
 }
 
-/// A rank is over: what it has open is nobody's.
+/// A rank has ended: its open descriptors belong to no rank any more.
 pub(super) fn forget_of(slot: u32) {
     for entry in OPENED_BY.get().into_iter().flatten() {
         let _ = entry.compare_exchange(slot + 1, 0, Ordering::Relaxed, Ordering::Relaxed);
     }
 }
 
-/// In a child that the rank of a slot has forked: it does not keep open what is others'.
+/// In a child that the rank of a slot has forked: closes the descriptors of others.
 pub(crate) fn close_those_of_others(slot: u32) {
     for (descriptor, entry) in OPENED_BY.get().into_iter().flatten().enumerate() {
         let of = entry.load(Ordering::Relaxed);
@@ -137,15 +135,15 @@ pub(crate) fn opens(call: impl FnOnce() -> c_int) -> c_int {
     descriptor
 }
 
-/// The call returns a new descriptor of what means the same in other processes: it gets another number if it
-/// is a rank's that may move (see `carried`).
+/// The call returns a new descriptor of something that means the same in other processes: it gets another number if it
+/// belongs to a rank that may move (see `carried`).
 pub(crate) fn opens_file(call: impl FnOnce() -> c_int) -> c_int {
     let descriptor = carried::carry(call());
     opened(descriptor);
     descriptor
 }
 
-/// The call returns a new descriptor where `is_new`.
+/// The call returns a new descriptor if `is_new`.
 pub(crate) fn opens_if(is_new: bool, call: impl FnOnce() -> c_int) -> c_int {
     if is_new { opens(call) } else { call() }
 }
@@ -153,7 +151,7 @@ pub(crate) fn opens_if(is_new: bool, call: impl FnOnce() -> c_int) -> c_int {
 /// The call returns 0 when it has stored new descriptors at all of these places.
 ///
 /// # Safety
-/// It does so.
+/// It does.
 pub(crate) unsafe fn opens_at<const N: usize>(
     places: [*mut c_int; N],
     call: impl FnOnce() -> c_int,
@@ -166,10 +164,10 @@ pub(crate) unsafe fn opens_at<const N: usize>(
     status
 }
 
-/// The same for two descriptors of what means the same in other processes.
+/// The same for two descriptors of something that means the same in other processes.
 ///
 /// # Safety
-/// As [`opens_at`].
+/// As for [`opens_at`].
 pub(crate) unsafe fn opens_files_at(
     places: [*mut c_int; 2],
     call: impl FnOnce() -> c_int,
@@ -207,7 +205,7 @@ pub(crate) fn closes_range(
     status
 }
 
-/// The call closes the descriptors from one on.
+/// The call closes all descriptors from one on.
 pub(crate) fn closes_from(first: c_int, call: impl FnOnce()) {
     closed_range(first.max(0) as usize, c_int::MAX as usize);
     call();
@@ -220,7 +218,7 @@ fn closed_range(first: usize, last: usize) {
     register::take_all(Kind::Descriptor, |number, _, _| (first..=last).contains(&number));
 }
 
-/// The call makes a descriptor of a number, which closes what it was.
+/// The call makes a number a copy of a descriptor, which closes what it was before.
 pub(crate) fn duplicates_onto(old: c_int, new: c_int, call: impl FnOnce() -> c_int) -> c_int {
     let original = original_of(new);
     let descriptor = call();
@@ -244,23 +242,23 @@ fn file_of(descriptor: c_int) -> File {
     }
 }
 
-/// What the standard descriptor of a number was before any rank replaced it: who puts it back holds
-/// nothing by that.
+/// What the standard descriptor with a number was before any rank replaced it: restoring it does not count as holding
+/// something.
 fn original_of(descriptor: c_int) -> File {
     static ORIGINALS: [OnceLock<File>; 3] = [const { OnceLock::new() }; 3];
     *ORIGINALS.get(usize::try_from(descriptor).ok()?)?.get_or_init(|| file_of(descriptor))
 }
 
-/// The call is `fcntl` with a command and an argument, which for new descriptors is their least number.
+/// The call is `fcntl` with a command and an argument, which is the least number for new descriptors.
 pub(crate) fn controls(
     descriptor: c_int,
     command: c_int,
     argument: usize,
     call: impl FnOnce() -> c_int,
 ) -> c_int {
-    /// Linux's, to be told of changes in a folder.
+    /// Linux's command for notifications of changes in a directory.
     const F_NOTIFY: c_int = 1026;
-    /// Linux's, which the crate has for some systems alone.
+    /// Linux's command, which the crate defines only for some systems.
     const F_SETSIG: c_int = 10;
     match command {
         libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
@@ -274,7 +272,7 @@ pub(crate) fn controls(
     }
 }
 
-/// The call is `ioctl` with a request, some of which say to whom signals go.
+/// The call is `ioctl` with a request; some requests set the destination of signals.
 pub(crate) fn requests(descriptor: c_int, request: c_ulong, call: impl FnOnce() -> c_int) -> c_int {
     const FIOSETOWN: c_ulong = 0x8901;
     const SIOCSPGRP: c_ulong = 0x8902;
@@ -284,7 +282,7 @@ pub(crate) fn requests(descriptor: c_int, request: c_ulong, call: impl FnOnce() 
     }
 }
 
-/// The call gives the process a lock of a file, which ends with whatever descriptor of it is closed.
+/// The call takes a file lock for the process, which ends when any descriptor of the file is closed.
 pub(crate) fn locks_file(call: impl FnOnce() -> c_int) -> c_int {
     if owner().is_some() {
         carried::takes_lock();
@@ -292,7 +290,7 @@ pub(crate) fn locks_file(call: impl FnOnce() -> c_int) -> c_int {
     call()
 }
 
-/// From the call on a descriptor means more in this process than in others: signals come to it.
+/// From this call on a descriptor has a meaning specific to this process: signals are sent to it.
 pub(crate) fn stays(descriptor: c_int, call: impl FnOnce() -> c_int) -> c_int {
     if let Some(slot) = owner()
         && !forked::is_copy()
@@ -305,7 +303,7 @@ pub(crate) fn stays(descriptor: c_int, call: impl FnOnce() -> c_int) -> c_int {
     call()
 }
 
-/// The call receives a message, with which descriptors may come.
+/// The call receives a message, which may contain descriptors.
 ///
 /// # Safety
 /// The call fills the message unless it returns a negative number.
@@ -337,10 +335,10 @@ pub(crate) unsafe fn receives_many(
     received
 }
 
-/// Opens what has come with a message.
+/// Records the descriptors received with a message.
 ///
 /// # Safety
-/// The message is one that the kernel has filled.
+/// The message was filled by the kernel.
 unsafe fn received_with(message: *const libc::msghdr) {
     // SAFETY: the macros go through the control messages inside their buffer.
     unsafe {
@@ -370,16 +368,16 @@ pub(crate) fn opens_stream(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc:
     stream
 }
 
-/// The same of a file, which means the same in other processes, unless libc keeps more for a stream of this mode:
-/// a mapping, a conversion of characters.
+/// The same for a file, which means the same in other processes, unless libc keeps more for a stream with this mode: a
+/// mapping, a character conversion.
 ///
 /// # Safety
-/// The mode is a string of C.
+/// The mode is a C string.
 pub(crate) unsafe fn opens_file_stream(
     mode: *const c_char,
     call: impl FnOnce() -> *mut libc::FILE,
 ) -> *mut libc::FILE {
-    /// Where glibc keeps the number, whose place is a part of its binary interface.
+    /// The offset of the number in glibc's stream, which is part of its binary interface.
     const NUMBER: usize = 112;
     let stream = adopts_by_stream(call);
     if stream.is_null() {
@@ -404,8 +402,8 @@ pub(crate) unsafe fn opens_file_stream(
     stream
 }
 
-/// The same for one end of a pipe to a program: what other ranks start does not get it, as it would not in
-/// other processes, or who reads from the other end would wait for them.
+/// The same for one end of a pipe to a program: programs started by other ranks do not inherit it, as they would not in
+/// other processes; otherwise the reader of the other end would wait for them.
 pub(crate) fn opens_pipe(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc::FILE {
     let stream = opens_stream(call);
     if !stream.is_null() && owner().is_some() {
@@ -415,7 +413,7 @@ pub(crate) fn opens_pipe(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc::F
     stream
 }
 
-/// The call returns a stream for a descriptor that is there.
+/// The call returns a stream for an existing descriptor.
 pub(crate) fn adopts_by_stream(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc::FILE {
     let stream = call();
     if !stream.is_null()
@@ -480,7 +478,7 @@ pub(crate) fn closes_directory(directory: *mut libc::DIR, call: impl FnOnce() ->
     call()
 }
 
-/// Runs `f` and leaves `errno` as it was.
+/// Runs `f` and preserves `errno`.
 ///
 /// # Safety
 /// That of `f`.

@@ -1,16 +1,16 @@
 //! Locks of pthread (and C11) that ranks have taken: mutexes, read-write locks, spin locks, streams.
 //!
-//! A rank that holds one is pinned: whoever waits for it waits in this process. Waiting for a
-//! condition gives a mutex back and takes it again, so it changes nothing here.
+//! A rank that holds one is pinned: its waiters wait in this process. Waiting for a condition
+//! releases a mutex and takes it again, so it changes nothing here.
 //!
-//! To take a lock nobody waits for costs some nanoseconds, so the account is a few plain stores: a
-//! slot has a short list of the locks that its rank holds, which only the rank's thread adds to. A
-//! table by address names the slot that last took a lock with such an address; by it somebody else
-//! who gives a lock back (another rank, a thread) finds whose list it is in. Before a slot's name
-//! there is overwritten, its lock goes from its list to the register; so does what a full list has
-//! no room for. Nothing is lost, and only such locks cost more.
+//! Taking an uncontended lock costs a few nanoseconds, so the accounting consists of a few plain
+//! stores: a slot has a short list of the locks that its rank holds, which only the rank's thread
+//! adds to. A table by address names the slot that last took a lock with such an address; through
+//! it another rank or thread that releases a lock finds the list that contains it. Before a slot's
+//! name there is overwritten, its lock is moved from its list to the register; so are locks for
+//! which a full list has no room. Nothing is lost, and only such locks cost more.
 //!
-//! The lists lie in memory that the PEs share, and addresses differ between them: a list counts
+//! The lists are in memory that the PEs share, and addresses differ between them: a list is valid
 //! only in the process that wrote it, which it names.
 
 use std::ffi::c_int;
@@ -27,7 +27,7 @@ static LAST: [AtomicU32; BUCKETS] = [const { AtomicU32::new(0) }; BUCKETS];
 /// This process.
 static PROCESS: AtomicU32 = AtomicU32::new(0);
 
-/// Names this process.
+/// Sets this process.
 pub(super) fn begin() {
     PROCESS.store(std::process::id(), Ordering::Relaxed);
 }
@@ -42,7 +42,7 @@ fn bucket(address: usize) -> usize {
     (address >> 2).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (usize::BITS - BUCKETS.ilog2())
 }
 
-/// The call returns 0 when it has taken a lock (or `EOWNERDEAD`, of one whose owner has died).
+/// The call returns 0 if it has taken a lock (or `EOWNERDEAD`, for one whose owner has died).
 #[inline(always)]
 pub(crate) fn locks<T>(lock: *mut T, call: impl FnOnce() -> c_int) -> c_int {
     let status = call();
@@ -62,7 +62,7 @@ pub(crate) fn locks_surely<T>(lock: *mut T, call: impl FnOnce()) {
     });
 }
 
-/// The call gives a lock back, and returns 0 if it was locked.
+/// The call releases a lock, and returns 0 if it was locked.
 #[inline(always)]
 pub(crate) fn unlocks<T>(lock: *mut T, call: impl FnOnce() -> c_int) -> c_int {
     let address = lock as usize;
@@ -83,7 +83,7 @@ pub(crate) fn unlocks<T>(lock: *mut T, call: impl FnOnce() -> c_int) -> c_int {
     status
 }
 
-/// The call gives a lock back.
+/// The call releases a lock.
 pub(crate) fn unlocks_surely<T>(lock: *mut T, call: impl FnOnce()) {
     unlocks(lock, || {
         call();
@@ -109,7 +109,7 @@ fn taken(slot: &SlotHeader, address: usize) {
     locks.put(place, address, this_process());
 }
 
-/// Puts the locks of a bucket that a slot's rank holds into the register.
+/// Moves the locks of a bucket that a slot's rank holds to the register.
 #[cold]
 fn make_room(slot: u32, wanted: usize) {
     let Some(locks) = held_by(slot).map(|held| &held.locks) else { return };
@@ -125,7 +125,7 @@ fn make_room(slot: u32, wanted: usize) {
     }
 }
 
-/// A lock is given back that is not in the running rank's list.
+/// A lock that is not in the running rank's list has been released.
 #[inline]
 fn given_back(address: usize) {
     let last = LAST[bucket(address)].load(Ordering::Relaxed);

@@ -1,10 +1,10 @@
-//! Memory that ranks have mapped, and pages of their slots that they have protected. An entry is a range;
-//! what is unmapped, or mapped over, is cut out of the ranges that it touches, and what is left of them
-//! stays their ranks'. That is done before the call that unmaps it: afterwards the same addresses may be
-//! another rank's already.
+//! Memory that ranks have mapped, and pages of their slots whose protection they have changed. An entry is a range; a
+//! range that is unmapped, or mapped over, is cut out of the entries that it overlaps, and their remaining parts stay
+//! their ranks'. That is done before the call that unmaps it: afterwards the same addresses may already belong to
+//! another rank.
 //!
-//! Who may use a page is known to one process alone. A rank stays where it has protected pages until all are
-//! as those of every slot, and they are made so when it is over.
+//! The protection of a page exists only in one process. A rank is pinned while it has changed pages until all have the
+//! usual protection again, and this is restored when it has ended.
 
 use std::ffi::{c_int, c_void};
 
@@ -13,7 +13,7 @@ use super::{owner, register};
 use crate::held::Kind;
 use crate::{Arena, image, outside};
 
-/// Lengths are those of whole pages.
+/// Lengths are in whole pages.
 const PAGE: usize = 4096;
 
 /// The call maps `len` bytes.
@@ -35,10 +35,10 @@ pub(crate) fn unmaps(at: *mut c_void, len: usize, call: impl FnOnce() -> c_int) 
     status
 }
 
-/// What is allowed of each page of a slot.
+/// The usual protection of each page of a slot.
 const USUAL: c_int = libc::PROT_READ | libc::PROT_WRITE;
 
-/// The call says what is allowed of `len` bytes.
+/// The call sets the protection of `len` bytes.
 pub(crate) fn protects(
     at: *mut c_void,
     len: usize,
@@ -69,7 +69,7 @@ pub(crate) fn protects_with_key(
     status
 }
 
-/// The rank of a slot is over: the next one there may use all pages.
+/// The rank of a slot has ended: restores access to all pages for the next one.
 pub(super) fn unprotect_all_of(slot: u32) {
     for range in register::take_all(Kind::Protection, |_, _, of| of == slot) {
         let (at, end) = (range.key, range.key + range.len);
@@ -82,7 +82,7 @@ pub(super) fn unprotect_all_of(slot: u32) {
     }
 }
 
-/// The call makes a mapping longer or shorter, and may move it.
+/// The call changes the length of a mapping, and may move it.
 pub(crate) fn remaps(
     at: *mut c_void,
     (old, new): (usize, usize),
@@ -112,7 +112,7 @@ pub(crate) fn detaches(at: *const c_void, call: impl FnOnce() -> c_int) -> c_int
     unmaps(at.cast_mut(), 1, call)
 }
 
-/// A range is a new mapping of a rank's, or of nobody.
+/// A range is a new mapping of a rank, or of none.
 fn replaced(at: usize, len: usize, slot: Option<u32>) {
     cut(Kind::Mapping, at, len);
     if let Some(slot) = slot {
@@ -120,7 +120,7 @@ fn replaced(at: usize, len: usize, slot: Option<u32>) {
     }
 }
 
-/// Ranges that were cut, and the parts that were.
+/// Ranges that were cut, and the parts cut out.
 struct Cut {
     kind: Kind,
     touched: Vec<Taken>,
@@ -129,12 +129,12 @@ struct Cut {
 }
 
 impl Cut {
-    /// Whose the first part was.
+    /// The owner of the first part.
     fn owner(&self) -> Option<u32> {
         self.touched.iter().min_by_key(|range| range.key).map(|range| range.slot)
     }
 
-    /// It is mapped all the same.
+    /// It is still mapped: restores the ranges.
     fn undo(self) {
         for range in self.touched {
             let (first, last) = (range.key.max(self.at), (range.key + range.len).min(self.end));
@@ -143,7 +143,7 @@ impl Cut {
     }
 }
 
-/// A range is nothing of this kind any more.
+/// A range does not contain anything of this kind any more.
 fn cut(kind: Kind, at: usize, len: usize) -> Cut {
     let end = at.saturating_add(len.checked_next_multiple_of(PAGE).unwrap_or(usize::MAX));
     let touched = register::take_all(kind, |start, len, _| start < end && at < start + len);

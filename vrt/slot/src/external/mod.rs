@@ -1,34 +1,34 @@
-//! External resources: what ranks hold outside their slots, which cannot move with them. Open
-//! descriptors, threads that they started, memory that they mapped, children, locks.
+//! External resources: what ranks hold outside their slots and cannot move with. Open descriptors, threads that they
+//! started, memory that they mapped, children, locks.
 //!
-//! The libc calls that make and end these are defined in front of libc's (the table is in
-//! [`calls`](super::calls)). What a rank makes is counted in its slot ([`Held`]); while a count is
-//! not zero the rank is pinned to its PE. What is made outside of any rank is nobody's.
+//! The libc calls that create and release these are interposed in front of libc's (the table is in
+//! [`calls`](super::calls)). What a rank creates is counted in its slot ([`Held`]); while a count is not zero the rank
+//! is pinned to its PE. What is created outside of any rank belongs to no rank.
 //!
 //! Invariants:
-//! - Each thing has one entry (in the table of descriptors, in the [`register`], or in the slot's
-//!   own list of locks) that names the slot of the rank that made it, whoever ends it. A count is
-//!   lowered only together with the removal of an entry, so it is never lowered twice.
-//! - When a rank's stack is given up its entries are forgotten ([`abandon`]): what it left
-//!   open is the process's, and the next rank in that slot begins with nothing.
-//! - Entries and counts are changed by atomic operations only. Except for the making of a table
-//!   nothing here allocates or waits, so signal handlers may call what is defined in front of libc.
-//! - A process that was forked from a PE has a copy of the tables, but shares the slots: it keeps
-//!   no accounts ([`forked`]).
+//! - Each thing has one entry (in the table of descriptors, in the [`register`], or in the slot's own list of locks)
+//!   that names the slot of the rank that created it, whichever rank releases it. A count is lowered only together with
+//!   the removal of an entry, so it is never lowered twice.
+//! - When a rank's stack is abandoned its entries are forgotten ([`abandon`]): what it left open belongs to the
+//!   process, and the next rank in that slot begins with nothing.
+//! - Entries and counts are changed only by atomic operations. Except for the creation of a table nothing here
+//!   allocates or waits, so signal handlers may call interposed functions.
+//! - A process that was forked from a PE has a copy of the tables, but shares the slots: it keeps no accounts
+//!   ([`forked`]).
 //!
-//! What makes the system calls itself, in assembly, is not seen (the crate `rustix` does, unless its
-//! feature `use-libc` is chosen).
+//! Code that makes system calls directly, in assembly, is not seen (the crate `rustix` does, unless its feature
+//! `use-libc` is enabled).
 //!
 //! | file | subject |
 //! |---|---|
-//! | `register` | the entries of everything but descriptors and most locks |
-//! | `carried` | descriptors that go along when a rank moves inside its node |
+//! | `register` | the entries of everything except descriptors and most locks |
+//! | `carried` | descriptors that move along when a rank moves inside its node |
 //! | `descriptors` | files, sockets, pipes and all other numbers; streams of C |
 //! | `mappings` | memory that a rank has mapped or protected: ranges, which can be cut |
 //! | `processes` | children, and the calls that copy a process |
 //! | `threads` | threads that ranks start |
 //! | `locks` | locks of pthread that a rank has taken |
-//! | `counted` | what ranks hold of their PE's tokio runtime, its thread, and `Arc`s of `main` |
+//! | `counted` | references to their PE's tokio runtime, its thread, and `Arc`s of `main` that ranks hold |
 //! | `spans` | spans of `tracing` |
 //! | `system_calls` | `syscall`: the same, by number |
 
@@ -70,8 +70,8 @@ pub fn pin(slot: &SlotHeader, in_node: bool) -> Option<&'static str> {
     }
 }
 
-/// The rank of a slot is over. Its stack is forgotten without running destructors; what it still holds
-/// is the process's from now on.
+/// The rank of a slot has ended. Its stack is forgotten without running destructors; what it still holds belongs to the
+/// process from now on.
 ///
 /// # Safety
 /// The calling PE owns the slot and will not resume the rank.
@@ -93,7 +93,7 @@ pub unsafe fn abandon(slot: *mut SlotHeader) {
     slot.held.forget_counts();
 }
 
-/// Whether threads run that the calling rank has started.
+/// Whether threads that the calling rank has started are running.
 pub fn has_running_threads() -> bool {
     running().is_some_and(|slot| slot.held.has(Kind::Thread)) && !forked::is_child()
 }
@@ -120,7 +120,7 @@ fn running() -> Option<&'static SlotHeader> {
     (!slot.is_null()).then(|| unsafe { &*slot })
 }
 
-/// The slot of the rank whose is what is made here: it runs here, or has started this thread.
+/// The slot of the rank that owns what is created here: it runs here, or has started this thread.
 fn owner() -> Option<u32> {
     running().map(|slot| slot.id().0).or_else(threads::starter)
 }
@@ -130,7 +130,7 @@ pub(super) fn is_rank() -> bool {
     running().is_some()
 }
 
-/// The running rank holds something, if it did not.
+/// The running rank holds something, if it did not before.
 pub(super) fn holds(kind: Kind, key: usize) {
     if let Some(slot) = running()
         && !register::holds(kind, key)
@@ -139,13 +139,13 @@ pub(super) fn holds(kind: Kind, key: usize) {
     }
 }
 
-/// Something that somebody holds has ended.
+/// Something that is held has ended.
 pub(super) fn ends(kind: Kind, key: usize) {
     register::take(kind, key);
 }
 
-/// The call returns a handle, null, or -1. A rank holds it until it is released. What the call keeps
-/// for the process does not lie in the rank's heap.
+/// The call returns a handle, null, or -1. A rank holds it until it is released. Memory that the call keeps for the
+/// process does not lie in the rank's heap.
 pub(crate) fn acquires(kind: Kind, call: impl FnOnce() -> *mut c_void) -> *mut c_void {
     let handle = process_wide(call);
     if !handle.is_null()
@@ -157,7 +157,7 @@ pub(crate) fn acquires(kind: Kind, call: impl FnOnce() -> *mut c_void) -> *mut c
     handle
 }
 
-/// The same for a call that uses up another handle, or null, when it succeeds.
+/// The same for a call that consumes another handle, or null, if it succeeds.
 pub(crate) fn acquires_from(
     kind: Kind,
     used: *mut c_void,
@@ -170,10 +170,10 @@ pub(crate) fn acquires_from(
     handle
 }
 
-/// The call returns 0 when it has stored a handle.
+/// The call returns 0 if it has stored a handle.
 ///
 /// # Safety
-/// It does so.
+/// It does.
 pub(crate) unsafe fn acquires_at(
     kind: Kind,
     at: *const *mut c_void,
@@ -189,7 +189,7 @@ pub(crate) unsafe fn acquires_at(
     status
 }
 
-/// The call ends what a handle stands for.
+/// The call releases what a handle represents.
 pub(crate) fn releases<R>(kind: Kind, handle: *mut c_void, call: impl FnOnce() -> R) -> R {
     register::take(kind, handle as usize);
     process_wide(call)

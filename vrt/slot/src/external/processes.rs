@@ -1,7 +1,7 @@
 //! Children of ranks, and the calls that copy a process.
 //!
-//! A child is its rank's until it has been waited for. Which calls do that is not looked at: the
-//! system knows whether somebody still can.
+//! A child belongs to its rank until it has been waited for. The calls that do that are not
+//! tracked: the system knows whether the child can still be waited for.
 
 use std::ffi::c_int;
 
@@ -13,7 +13,7 @@ use crate::signals;
 
 use super::{owner, register};
 
-/// The call starts a program and returns 0 when it has stored the child's number.
+/// The call starts a program and returns 0 if it has stored the child's number.
 ///
 /// # Safety
 /// It stores the number, unless the pointer is null.
@@ -33,7 +33,7 @@ pub(crate) unsafe fn starts_child(
     status
 }
 
-/// The running rank has made a child.
+/// The running rank has created a child.
 pub(crate) fn has_child(child: libc::pid_t) {
     if let Some(slot) = owner() {
         register::add(Kind::Child, child as usize, 0, slot);
@@ -41,16 +41,16 @@ pub(crate) fn has_child(child: libc::pid_t) {
     }
 }
 
-/// Calls `tell` with each child, what its rank was last told of it (0 is nothing), and the slot of the rank; it says
-/// what it has told now, if anything.
+/// Calls `tell` with each child, the last state that its rank was told (0: none), and the slot of the rank; it returns
+/// the state that it has told now, if any.
 pub(super) fn for_each(tell: TellOfChild<'_>) {
     register::set_lens(Kind::Child, |child, told, slot| {
         Some(tell(child as libc::pid_t, told as c_int, slot)? as usize)
     });
 }
 
-/// Calls `f` with each child that the caller's rank may wait for, until it returns something. In a child that a rank
-/// has forked it is not called.
+/// Calls `f` with each child that the caller's rank may wait for, until it returns something. It is not called in a
+/// child that a rank has forked.
 pub fn find_own<R>(mut f: impl FnMut(libc::pid_t) -> Option<R>) -> Option<R> {
     let own = owner()?;
     register::find_map(Kind::Child, |child, _, slot| {
@@ -63,7 +63,7 @@ pub fn is_over(child: libc::pid_t) {
     register::take(Kind::Child, child as usize);
 }
 
-/// Forgets the children of a slot's rank for whom nobody can wait any more.
+/// Forgets the children of a slot's rank that cannot be waited for any more.
 pub(super) fn forget_ended(slot: u32) {
     register::take_all(Kind::Child, |child, _, of| of == slot && !can_be_waited_for(child));
 }
@@ -90,7 +90,7 @@ fn refuse_fork(call: &str) -> ! {
     hooks::runtime_heap(|| report::end_job(report::STATUS_RUNTIME))
 }
 
-/// The call copies the process, which a rank must not.
+/// The call copies the process, which a rank must not do.
 pub fn copies(name: &str, call: impl FnOnce() -> libc::pid_t) -> libc::pid_t {
     if in_rank() {
         refuse_fork(name);
@@ -102,7 +102,7 @@ pub fn copies(name: &str, call: impl FnOnce() -> libc::pid_t) -> libc::pid_t {
     child
 }
 
-/// The call copies the process, or a part of it, in a way of its own, which a rank must not.
+/// The call copies the process, or a part of it, in a special way, which a rank must not do.
 pub(crate) fn is_refused<R>(name: &str, call: impl FnOnce() -> R) -> R {
     if in_rank() {
         refuse_fork(name);
@@ -110,8 +110,8 @@ pub(crate) fn is_refused<R>(name: &str, call: impl FnOnce() -> R) -> R {
     call()
 }
 
-/// BSD `vfork`: outside of ranks it is `fork`, as POSIX allows. A child that shared the process's
-/// memory would change its accounts.
+/// BSD `vfork`: outside of ranks it is `fork`, as POSIX allows. A child that shared the process's memory would change
+/// its accounts.
 ///
 /// # Safety
 /// As in C.

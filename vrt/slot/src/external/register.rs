@@ -1,8 +1,8 @@
 //! The register of what ranks hold: kind, key (an address or a number), length, and the slot.
 //!
-//! It grows by chunks and never shrinks. An entry goes from free to busy (whoever makes that step
-//! may write it), from there to taken, and back to free by one compare-and-exchange, which only one
-//! can do.
+//! It grows by chunks and never shrinks. An entry changes from free to busy (whichever thread makes
+//! that step may write it), from busy to taken, and back to free by one compare-and-exchange, which
+//! only one thread can succeed in.
 
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
@@ -15,7 +15,7 @@ const FREE: u64 = 0;
 const BUSY: u64 = 1;
 const PER_CHUNK: usize = 64;
 
-/// What an entry says: the kind and the slot plus 1.
+/// The state of an entry: the kind and the slot plus 1.
 const fn state(kind: Kind, slot: u32) -> u64 {
     ((kind as u64 + 1) << 32) | (slot as u64 + 1)
 }
@@ -45,10 +45,10 @@ impl Chunk {
     }
 }
 
-/// The first chunk. Not a part of the program's data: that is searched for references to slots when
-/// ranks leave a node, and some keys are addresses of what a rank's heap holds.
+/// The first chunk. Not part of the program's data: that is searched for references to slots when ranks leave a node,
+/// and some keys are addresses in a rank's heap.
 static FIRST: AtomicPtr<Chunk> = AtomicPtr::new(std::ptr::null_mut());
-/// Entries of each kind.
+/// Number of entries of each kind.
 static HELD: [AtomicUsize; Kind::ALL.len()] = [const { AtomicUsize::new(0) }; Kind::ALL.len()];
 
 /// Something that was in the register.
@@ -59,7 +59,7 @@ pub(super) struct Taken {
     pub(super) slot: u32,
 }
 
-/// The chunk behind a pointer, made if there is none.
+/// The chunk behind a pointer, created if there is none.
 fn chunk_at(at: &AtomicPtr<Chunk>) -> &'static Chunk {
     let known = at.load(Ordering::Acquire);
     if !known.is_null() {
@@ -89,7 +89,7 @@ fn entries() -> impl Iterator<Item = &'static Entry> {
         .flat_map(|chunk| chunk.entries.iter())
 }
 
-/// The rank of a slot has made something.
+/// The rank of a slot has created something.
 pub(super) fn add(kind: Kind, key: usize, len: usize, slot: u32) {
     if forked::is_copy() {
         return;
@@ -100,7 +100,7 @@ pub(super) fn add(kind: Kind, key: usize, len: usize, slot: u32) {
     enter(kind, key, len, slot);
 }
 
-/// The rank of a slot has come from another process with something that it holds.
+/// The rank of a slot has arrived from another process with something that it holds.
 pub(super) fn move_in(kind: Kind, key: usize, slot: u32) {
     enter(kind, key, 0, slot);
 }
@@ -126,8 +126,8 @@ fn enter(kind: Kind, key: usize, len: usize, slot: u32) {
     entry.state.store(state(kind, slot), Ordering::Release);
 }
 
-/// Gives an entry its length, if it is still there. Only the thread that has added it does so, and
-/// the key is not used again.
+/// Sets the length of an entry, if it still exists. Only the thread that has added it does so, and the key is not used
+/// again.
 pub(super) fn set_len(kind: Kind, key: usize, len: usize, slot: u32) {
     let wanted = state(kind, slot);
     let entry = entries().find(|entry| {
@@ -138,7 +138,7 @@ pub(super) fn set_len(kind: Kind, key: usize, len: usize, slot: u32) {
     }
 }
 
-/// The first answer of `f` (key, length, slot) to an entry of a kind.
+/// The first result of `f` (key, length, slot) over the entries of a kind.
 pub(super) fn find_map<R>(
     kind: Kind,
     mut f: impl FnMut(usize, usize, u32) -> Option<R>,
@@ -152,7 +152,7 @@ pub(super) fn find_map<R>(
     })
 }
 
-/// Gives entries of a kind the length that `f` (key, length, slot) says, if any. It may be called in a signal
+/// Sets the lengths of entries of a kind to the result of `f` (key, length, slot), if any. It may be called in a signal
 /// handler.
 pub(super) fn set_lens(kind: Kind, mut f: impl FnMut(usize, usize, u32) -> Option<usize>) {
     for entry in entries() {
@@ -166,7 +166,7 @@ pub(super) fn set_lens(kind: Kind, mut f: impl FnMut(usize, usize, u32) -> Optio
     }
 }
 
-/// Takes an entry that is in a state. False: somebody else has.
+/// Takes an entry that is in a given state. False: another thread has taken it.
 fn take_entry(entry: &Entry, seen: u64) -> Option<Taken> {
     entry.state.compare_exchange(seen, BUSY, Ordering::AcqRel, Ordering::Relaxed).ok()?;
     let taken = Taken {
@@ -211,7 +211,7 @@ fn take_if(
     Some(taken)
 }
 
-/// Something ends: takes one entry of it, the running rank's if that has one.
+/// Something ends: takes one entry for it, the running rank's if that has one.
 pub(super) fn take(kind: Kind, key: usize) -> Option<Taken> {
     if HELD[kind as usize].load(Ordering::Relaxed) == 0 || forked::is_copy() {
         return None;
@@ -239,7 +239,7 @@ pub(super) fn keys_of(kind: Kind, slot: u32) -> Vec<usize> {
     of_slot.map(|entry| entry.key.load(Ordering::Relaxed)).collect()
 }
 
-/// The rank of a slot goes on holding what it has of a kind, in another process.
+/// The rank of a slot continues to hold what it has of a kind, in another process.
 pub(super) fn move_out(kind: Kind, slot: u32) {
     let wanted = state(kind, slot);
     for entry in entries().filter(|entry| entry.state.load(Ordering::Acquire) == wanted) {
@@ -247,7 +247,7 @@ pub(super) fn move_out(kind: Kind, slot: u32) {
     }
 }
 
-/// A rank is over: forgets what it holds.
+/// A rank has ended: forgets what it holds.
 pub(super) fn forget_of(slot: u32) {
     for entry in entries() {
         let seen = entry.state.load(Ordering::Acquire);

@@ -1,9 +1,9 @@
 //! Spans of `tracing` that ranks are in, or hold.
 //!
-//! A span is a number that its subscriber has given it. Each PE has its own copy of the subscriber
-//! that the program has set for all threads; on another PE the number means another span, or none.
-//! A span refers to its subscriber by an address and a table of functions, side by side. So a rank
-//! stays while its memory has these two words.
+//! A span is a number assigned by its subscriber. Each PE has its own copy of the subscriber that
+//! the program has set for all threads; on another PE the number means another span, or none. A
+//! span refers to its subscriber by an address and a table of functions, side by side. So a rank is
+//! pinned while its memory contains these two words.
 
 use std::cell::Cell;
 
@@ -19,10 +19,10 @@ thread_local! {
     static SUBSCRIBER: Cell<Option<[usize; 2]>> = const { Cell::new(None) };
 }
 
-/// Why the rank of a slot stays, if it holds a span; `frame`: it runs, and its own stack ends there.
+/// Why the rank of a slot is pinned, if it holds a span; `frame`: it runs, and its own stack ends there.
 ///
 /// # Safety
-/// The slot is of a rank of this thread's PE, which is suspended or calls this.
+/// The slot is of a rank of this thread's PE, which is suspended or is the caller.
 pub unsafe fn pin(slot: *mut SlotHeader, frame: Option<usize>) -> Option<&'static str> {
     let words = SUBSCRIBER.get().or_else(subscriber)?;
     // SAFETY: as the caller promises.
@@ -30,8 +30,8 @@ pub unsafe fn pin(slot: *mut SlotHeader, frame: Option<usize>) -> Option<&'stati
     holds.then_some("it is in a span of `tracing`, or holds one: spans are their PE's")
 }
 
-/// The words by which spans refer to the subscriber of all threads, if there is one. One that was set
-/// for a part of the program only is counted, and lies in the memory of the rank that has set it.
+/// The words by which spans refer to the global subscriber, if there is one. A subscriber that was set for only a part
+/// of the program is counted, and lies in the memory of the rank that has set it.
 fn subscriber() -> Option<[usize; 2]> {
     if !dispatcher::has_been_set() {
         return None;
@@ -63,7 +63,7 @@ mod tests {
 
     use super::*;
 
-    /// It depends on how `tracing` refers to subscribers.
+    /// Depends on how `tracing` refers to subscribers.
     #[test]
     fn spans_have_the_words_of_their_subscriber() {
         // For all threads of this process: other tests do without.

@@ -1,5 +1,5 @@
-//! System calls by number, as C's `syscall` makes them (`blocking::calls`). What libc has a function for
-//! means the same here.
+//! System calls by number, as C's `syscall` makes them (`blocking::calls`). Those for which libc has a function have
+//! the same meaning here.
 
 use std::ffi::{c_int, c_long, c_uint, c_void};
 
@@ -8,13 +8,13 @@ use crate::held::Kind;
 use crate::interpose::Real;
 use crate::signals;
 
-/// What `clone` is told when the child shares the caller's memory.
+/// The flag of `clone` if the child shares the caller's memory.
 const SHARES_MEMORY: usize = libc::CLONE_VM as usize;
 
 /// Makes a system call, with its meaning for what ranks hold.
 ///
 /// # Safety
-/// As C's `syscall`.
+/// As for C's `syscall`.
 #[inline]
 pub unsafe fn by_number(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> c_long {
     type Function =

@@ -1,11 +1,10 @@
-//! Threads that ranks start. Their stacks and thread-local storage, which libc keeps for the next
-//! thread, are the process's.
+//! Threads that ranks start. Their stacks and thread-local storage, which libc reuses for later threads, belong to the
+//! process.
 //!
-//! A rank holds a thread in two ways, each with an entry of its own in the register, by the number
-//! that the thread gets here:
+//! A rank holds a thread in two ways, each with its own entry in the register, by the number that the thread gets here:
 //! - while it runs, to the end of the destructors of its thread-local variables;
-//! - until it is joined or detached: its identity, the length of the entry, means nothing in another
-//!   process, or another thread there.
+//! - until it is joined or detached: its identity, the length of the entry, means nothing in another process, or
+//!   another thread there.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -20,28 +19,28 @@ use crate::interpose::Real;
 use crate::signals::{self, ThreadSignals};
 use crate::{Arena, SlotHeader, SlotId};
 
-/// What a thread begins with, with the result that C's or POSIX's threads have.
+/// The start function of a thread, with the result type of C's or POSIX's threads.
 pub(super) type Start<R> = extern "C-unwind" fn(*mut c_void) -> R;
 
-/// What a thread that a rank starts begins with.
+/// The start data of a thread that a rank starts.
 struct Begun<R> {
     start: Start<R>,
     argument: *mut c_void,
     number: usize,
     slot: u32,
-    /// Its signals, where ranks have their own.
+    /// Its signals, if ranks have their own.
     signals: *mut ThreadSignals,
     counted: CountedThread,
 }
 
-/// Whose a thread is.
+/// The owner of a thread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Whose {
-    /// Nobody's who is known here.
+    /// None that is known here.
     Unknown,
-    /// That of the PE's tokio runtime.
+    /// The PE's tokio runtime.
     Tokio,
-    /// That of the rank in a slot which has started it, or the thread that started it.
+    /// The rank in a slot that has started it, or has started the thread that did.
     Rank(u32),
 }
 
@@ -51,7 +50,7 @@ thread_local! {
     static WHOSE: Cell<Whose> = const { Cell::new(Whose::Unknown) };
 }
 
-/// The slot of the rank that has started this thread, itself or by other threads.
+/// The slot of the rank that has started this thread, directly or through other threads.
 pub(super) fn starter() -> Option<u32> {
     match WHOSE.get() {
         Whose::Rank(slot) => Some(slot),
@@ -59,7 +58,7 @@ pub(super) fn starter() -> Option<u32> {
     }
 }
 
-/// The slot's header of the rank that has started this thread, itself or by other threads. It stays mapped, and
+/// The slot's header of the rank that has started this thread, directly or through other threads. It stays mapped, and
 /// the rank does not move while the thread runs.
 pub fn header_of_starter() -> Option<*mut SlotHeader> {
     Some(Arena::current()?.header(SlotId(starter()?)))
@@ -70,7 +69,7 @@ pub(super) fn is_tokios() -> bool {
     WHOSE.get() == Whose::Tokio
 }
 
-/// The call starts a thread with what it is given, and returns 0 then, with the thread's identity.
+/// The call starts a thread with its arguments, and then returns 0 and the thread's identity.
 fn starts_thread<R>(
     start: Start<R>,
     argument: *mut c_void,
@@ -128,8 +127,8 @@ extern "C-unwind" fn run_thread<R>(begun: *mut c_void) -> R {
     start(argument)
 }
 
-/// Says at the end of a thread that it has ended, also when it ends by `pthread_exit` or is
-/// cancelled: both unwind, and run the destructors of keys.
+/// Records the end of a thread, even if it ends by `pthread_exit` or is cancelled: both unwind, and run the destructors
+/// of keys.
 struct Ends(Option<usize>);
 
 impl Ends {
@@ -163,8 +162,7 @@ impl Drop for Ends {
     }
 }
 
-/// The calling thread is one of the PE's tokio runtime, which joins it, not of the rank that happened
-/// to start it.
+/// The calling thread belongs to the PE's tokio runtime, which joins it, not to the rank that happened to start it.
 pub fn is_of_tokio() {
     WHOSE.set(Whose::Tokio);
     detaches_itself();
@@ -177,7 +175,7 @@ fn detaches_itself() {
     }
 }
 
-/// The call joins or detaches a thread, and returns 0 when it has done so.
+/// The call joins or detaches a thread, and returns 0 if it has done so.
 pub fn lets_go_of(thread: libc::pthread_t, call: impl FnOnce() -> c_int) -> c_int {
     // SAFETY: a plain call.
     if thread == unsafe { libc::pthread_self() } {
@@ -223,7 +221,7 @@ pub unsafe extern "C" fn pthread_create(
     })
 }
 
-/// Whether a thread with these attributes is one that nobody joins.
+/// Whether a thread with these attributes is detached.
 ///
 /// # Safety
 /// Attributes, or null.

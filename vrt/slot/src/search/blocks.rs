@@ -4,23 +4,23 @@ use crate::live::{self, Part};
 use crate::search::Range;
 use crate::{SlotHeader, hooks};
 
-/// Bytes of heap for which the first block is known.
+/// The unit of heap for which the first block is recorded.
 const GRANULE: usize = 4096;
 
 /// The blocks of a heap, in the order of their addresses.
 #[derive(Debug, Default)]
 pub(super) struct Blocks {
     all: Vec<Range>,
-    /// For the near and the far part of the heap: where it begins, and for each granule of it how
-    /// many blocks begin before the granule.
+    /// For the near and the far part of the heap: its address, and for each granule of it the
+    /// number of blocks that begin before the granule.
     parts: Vec<(usize, Vec<u32>)>,
 }
 
 impl Blocks {
-    /// Frees what others have freed of it, first.
+    /// First frees its blocks that others have put on the list.
     ///
     /// # Safety
-    /// The slot is the calling PE's and its rank does not run, or it is the one that calls.
+    /// The slot belongs to the calling PE and its rank does not run, or is the caller.
     pub(super) unsafe fn of(slot: *mut SlotHeader) -> Blocks {
         // SAFETY: as the caller promises.
         unsafe {
@@ -54,7 +54,7 @@ impl Blocks {
         this
     }
 
-    /// The number of the block in which an address lies.
+    /// The number of the block that contains an address.
     pub(super) fn number_at(&self, address: usize) -> Option<usize> {
         let (start, granules) = self.parts.iter().rev().find(|(start, _)| *start <= address)?;
         let granule = (address - start) / GRANULE;

@@ -1,34 +1,33 @@
-//! Statics that the program locks, found in its machine code.
+//! Finds statics that the program locks, in its machine code.
 //!
-//! A guard has the address of its lock, but of a static the compiler knows it: an optimised program
-//! writes it into the instructions that lock and unlock, relative to where they are, and has no word of
-//! it on the stack while a rank holds the guard. So the locks are looked for where they are used:
+//! A guard contains the address of its lock. The compiler knows that of a static, though: an optimised program
+//! writes it into the instructions that lock and unlock, relative to their position, and has no word of it on the stack
+//! while a rank holds the guard. So locks are found by their uses:
 //!
 //! | what the program does | instruction | bytes |
 //! |---|---|---|
-//! | it takes the lock, if it is free | `lock cmpxchg %r32, disp32(%rip)` | `F0`, perhaps `40`-`47`, `0F B1`, modrm, disp32 |
-//! | it gives the lock's address to a function that waits, or wakes who waits | `lea disp32(%rip), %r64` | `48` or `4C`, `8D`, modrm, disp32 |
+//! | it takes the lock, if it is free | `lock cmpxchg %r32, disp32(%rip)` | `F0`, optionally `40`-`47`, `0F B1`, modrm, disp32 |
+//! | it passes the lock's address to a function that waits, or wakes waiters | `lea disp32(%rip), %r64` | `48` or `4C`, `8D`, modrm, disp32 |
 //!
-//! What only the one or the other refers to is another atomic variable, or none. Bytes in the middle of
-//! other instructions may look the same, but hardly ever twice, with the address of the same static.
-//! An atomic variable of 32 bits that is used in both ways is taken for a lock; ranks stay while its lower
-//! bits are not 0.
+//! A static that only one of the two refers to is another atomic variable, or none. Bytes in the middle of other
+//! instructions may look the same, but hardly ever twice, with the address of the same static. A 32-bit atomic variable
+//! that is used in both ways is taken for a lock; ranks are pinned while its lower bits are not 0.
 //!
-//! Locks of `parking_lot` have a byte or 64 bits, as many other variables have. But who waits for one, or wakes
-//! who waits, calls a function that the table of symbols names, with the lock's address as its first argument:
+//! Locks of `parking_lot` are a byte or 64 bits long, like many other variables. But code that waits for one, or wakes
+//! waiters, calls a function named in the symbol table, with the lock's address as its first argument:
 //!
 //! | instruction | bytes |
 //! |---|---|
 //! | `lea disp32(%rip), %rdi` | `48 8D 3D`, disp32 |
-//! | up to some bytes later `call rel32` | `E8`, rel32 |
+//! | within a few bytes `call rel32` | `E8`, rel32 |
 
 use crate::search::Range;
 
-/// Whether anything is known of how this architecture's programs lock.
+/// Whether the locking code of this architecture's programs is known.
 pub(super) const IS_KNOWN: bool = cfg!(target_arch = "x86_64");
 
-/// The words in some ranges that code, which lies at these addresses, both compares and exchanges and
-/// takes the address of; in order.
+/// The words in some ranges that code, given with its addresses, both compares and exchanges and takes the address of;
+/// sorted.
 pub(super) fn locks(code: &[(usize, &[u8])], statics: &[Range]) -> Vec<usize> {
     let is_word = |at: usize| {
         at.is_multiple_of(align_of::<u32>())
@@ -53,11 +52,11 @@ pub(super) fn locks(code: &[(usize, &[u8])], statics: &[Range]) -> Vec<usize> {
     both.map(|(at, _)| *at).collect()
 }
 
-/// Bytes between an argument and its call.
+/// The greatest distance between an argument and its call, in bytes.
 const ARGUMENTS: usize = 32;
 
-/// The addresses in some ranges that code, which lies at these addresses, gives to functions as their first
-/// argument, with what is known of the function: `functions` has where they are, in order.
+/// The addresses in some ranges that code, given with its addresses, passes to functions as their first argument, with
+/// the data about the function: `functions` contains their addresses, sorted.
 pub(super) fn arguments<T: Copy>(
     code: &[(usize, &[u8])],
     functions: &[(usize, T)],
@@ -93,7 +92,7 @@ pub(super) fn arguments<T: Copy>(
     found
 }
 
-/// Where the words of 32 bits are that are compared and exchanged.
+/// The positions of the 32-bit words that are compared and exchanged.
 fn exchanged(at: usize, code: &[u8]) -> impl Iterator<Item = usize> {
     places(0xF0, code).filter_map(move |prefix| {
         let ([0x40..=0x47, 0x0F, 0xB1, operand @ ..] | [0x0F, 0xB1, operand @ ..]) =
@@ -105,7 +104,7 @@ fn exchanged(at: usize, code: &[u8]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// What addresses are put into registers.
+/// The addresses that are put into registers.
 fn addressed(at: usize, code: &[u8]) -> impl Iterator<Item = usize> {
     places(0x8D, code).filter_map(move |opcode| {
         let before = code[..opcode].last()?;
@@ -113,7 +112,7 @@ fn addressed(at: usize, code: &[u8]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Where a byte is. The system's function is fast in a debug build, too.
+/// The positions of a byte. The system's function is fast in a debug build, too.
 fn places(byte: u8, code: &[u8]) -> impl Iterator<Item = usize> {
     let mut from = 0;
     std::iter::from_fn(move || {
@@ -126,8 +125,8 @@ fn places(byte: u8, code: &[u8]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The address that an operand means, which lies at the begin of a rest of code that ends at `end`, if
-/// it is relative to the next instruction.
+/// The target address of an operand at the beginning of the rest of some code that ends at `end`, if it is relative to
+/// the next instruction.
 fn target(operand: &[u8], end: usize) -> Option<usize> {
     let (modrm, rest) = operand.split_first()?;
     let (distance, rest) = rest.split_first_chunk()?;
@@ -140,7 +139,7 @@ fn target(operand: &[u8], end: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// Where the code and the statics of the test lie.
+    /// The addresses of the test's code and statics.
     const CODE: usize = 0x1000;
     const STATICS: [Range; 2] = [(0x4000, 0x4100), (0x5000, 0x5100)];
 
@@ -207,7 +206,7 @@ mod tests {
         assert_eq!(found(&[(EXCHANGE[0], 0x4008), (ADDRESS_SHORT, 0x4008)]), NONE);
     }
 
-    /// What is given to two functions, one of which is called.
+    /// Arguments of two functions, one of which is called.
     #[test]
     fn what_is_given_to_a_function_is_found() {
         let functions = [(0x1800, 'm'), (0x1900, 'r')];

@@ -1,63 +1,63 @@
-//! Whether a static is a lock of the standard library that is locked.
+//! Whether a static is a locked lock of the standard library.
 //!
-//! A guard refers to its lock, and lies on the stack of the rank that holds it: a `MutexGuard`, a
-//! guard of an `RwLock`, the lock of a standard stream, whoever fills a `OnceLock`. The lock begins
-//! with the word that its waiters wait for, so its state can be read where a word of the stack points
-//! to. What else has such a value there (a counter that is 1 or 2, whose address the stack has) is
-//! taken for a lock: a rank stays then, until the word is gone.
+//! A guard refers to its lock, and lies on the stack of the rank that holds it: a `MutexGuard`, a guard of an `RwLock`,
+//! the lock of a standard stream, the state of code that fills a `OnceLock`. The lock begins with the word that its
+//! waiters wait for, so its state can be read where a word of the stack points to. Anything else with such a value
+//! there (a counter that is 1 or 2, whose address is on the stack) is taken for a lock: a rank stays then, until the
+//! word is gone.
 //!
-//! | lock | where the state is | held |
+//! | lock | position of the state | held |
 //! |---|---|---|
-//! | `Mutex`, and with it `Barrier`, `mpsc`, standard input | its first word | locked; locked, and others wait |
-//! | `RwLock` | its first word | readers or a writer, below the bits that say who waits |
-//! | `Once`, and with it `OnceLock`, `LazyLock` | its word, to which whoever runs it refers | running; running, and others wait |
-//! | `Condvar` | | never: who waits has given the mutex back |
-//! | the lock of standard output and of standard error, which its thread may take again | the first word that says so | not 0 |
+//! | `Mutex`, and with it `Barrier`, `mpsc`, standard input | its first word | locked; locked, with waiters |
+//! | `RwLock` | its first word | readers or a writer, below the bits for waiters |
+//! | `Once`, and with it `OnceLock`, `LazyLock` | its word, to which the code that runs it refers | running; running, with waiters |
+//! | `Condvar` | | never: a waiter has released the mutex |
+//! | the lock of standard output and of standard error, which its thread may take again | the first word that shows it | not 0 |
 //!
-//! A guard of `parking_lot`'s refers to its lock, too, where the program is not optimised; see [`Form`].
+//! A guard of `parking_lot` refers to its lock, too, if the program is not optimised; see [`Form`].
 //!
-//! Which values these are, another version of the standard library may say otherwise, so `vrt-core`
-//! locks some of each kind when a PE begins, and [`know`]s. Until then, and where it could not find it
-//! out, every word that is not 0 is held.
+//! These values may differ in another version of the standard library, so `vrt-core` locks some of each kind when a PE
+//! begins, and calls [`know`]. Until then, and if it could not determine the values, every word that is not 0 counts as
+//! held.
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What the words of the standard library's locks are while somebody has them.
+/// The values of the standard library's locks while they are held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LockStates {
-    /// A mutex: locked; locked, and others wait.
+    /// A mutex: locked; locked, with waiters.
     pub mutex: [u32; 2],
-    /// A `Once`: it runs; it runs, and others wait.
+    /// A `Once`: it runs; it runs, with waiters.
     pub once: [u32; 2],
     /// A read-write lock with one reader.
     pub reader: u32,
-    /// A read-write lock with a writer, which has all bits that count readers; the others say who waits.
+    /// A read-write lock with a writer: all bits that count readers are set; the other bits are for waiters.
     pub writer: u32,
-    /// The locks of standard output and of standard error: where each begins, and the word of it that is 0
-    /// while nobody has it.
+    /// The locks of standard output and of standard error: the address of each, and of its word that is 0 while it is
+    /// free.
     pub streams: [(usize, usize); 2],
 }
 
 static STATES: OnceLock<LockStates> = OnceLock::new();
 
-/// Tells what locks look like, if nobody has done so.
+/// Sets the values of held locks, if they are not known yet.
 pub fn know(states: LockStates) {
     let _: &LockStates = STATES.get_or_init(|| states);
 }
 
-/// Whether it is known what locks look like.
+/// Whether the values of held locks are known.
 pub fn is_known() -> bool {
     STATES.get().is_some()
 }
 
-/// A read-write lock: its state, a word for writers, whether it is poisoned, and then, up to so many
-/// bytes from its begin, what it protects. Bytes between are zero in a static.
+/// A read-write lock: its state, a word for writers, whether it is poisoned, and then, within this many bytes from its
+/// beginning, what it protects. Bytes in between are zero in a static.
 const POISONED: usize = 8;
 const TO_DATA: std::ops::RangeInclusive<usize> = POISONED + 1..=32;
 
-/// Whether what begins at an address is locked, as far as its state tells. Of many readers only
-/// [`is_read_by`] tells.
+/// Whether the lock at an address is locked, according to its state. If it has many readers, only [`is_read_by`] can
+/// tell.
 ///
 /// # Safety
 /// Four bytes are readable there.
@@ -76,11 +76,11 @@ pub unsafe fn is_locked(address: usize) -> bool {
         || known.streams.iter().any(is_stream)
 }
 
-/// Whether it is a read-write lock with readers whose guard consists of these two words. A vector in a
-/// cell that is filled once looks similar, but has an address where the lock has nothing.
+/// Whether it is a read-write lock with readers whose guard consists of these two words. A vector in a once-initialised
+/// cell looks similar, but has an address where the lock has nothing.
 ///
 /// # Safety
-/// Memory is readable from there to `data`, if that is not far behind.
+/// Memory is readable from there to `data`, if that is not far away.
 pub(super) unsafe fn is_read_by(data: usize, address: usize) -> bool {
     let to_data = data.wrapping_sub(address);
     // SAFETY: as the caller promises; others change it atomically, so these are only numbers.
@@ -96,26 +96,25 @@ pub(super) unsafe fn is_read_by(data: usize, address: usize) -> bool {
 /// Whether a lock is locked, or has readers.
 ///
 /// # Safety
-/// As [`is_locked`].
+/// As for [`is_locked`].
 pub(super) unsafe fn is_taken(lock: usize) -> bool {
     // SAFETY: as the caller promises.
     unsafe { state(lock) }.is_some_and(|state| state & readers() != 0)
 }
 
-/// What the program may lock, by its code.
+/// The forms of locks that the program's code may use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Form {
-    /// A word, as the standard library's locks are.
+    /// A word, like the standard library's locks.
     Word,
-    /// A byte, of which the lowest bit says that it is locked: a mutex of `parking_lot`'s.
+    /// A byte whose lowest bit means locked: a mutex of `parking_lot`.
     Byte,
-    /// 64 bits, of which the lower two say who waits, and the others who has it: a read-write lock of
-    /// `parking_lot`'s.
+    /// 64 bits, the lower two of which are for waiters, and the others for holders: a read-write lock of `parking_lot`.
     Wide,
 }
 
 impl Form {
-    /// Of the lock that is the first argument of a function, by the name of that.
+    /// The form of the lock that is the first argument of a function, by the function's name.
     pub(super) fn of_argument(function: &str) -> Option<Form> {
         let is_method = |of: &str| function.contains(of) && function.contains("_slow");
         if is_method("parking_lot::raw_mutex::RawMutex") {
@@ -144,11 +143,11 @@ impl Form {
     }
 }
 
-/// A read-write lock of `parking_lot`'s, or what is not one: it would have more readers than any.
+/// Distinguishes a read-write lock of `parking_lot` from other data, which would have more readers than any lock.
 const MOST_READERS: u64 = 1 << 20;
 
-/// Whether what begins at an address may be a lock of `parking_lot`'s that is taken: a mutex or what is done once,
-/// with or without others that wait, or a read-write lock.
+/// Whether an address may be that of a taken lock of `parking_lot`: a mutex or a once-cell, with or without waiters, or
+/// a read-write lock.
 ///
 /// # Safety
 /// Eight bytes are readable there.
@@ -172,7 +171,7 @@ fn readers() -> u32 {
 }
 
 /// # Safety
-/// As [`is_locked`].
+/// As for [`is_locked`].
 unsafe fn state(address: usize) -> Option<u32> {
     // SAFETY: as the caller promises; others change it atomically.
     address
@@ -188,7 +187,7 @@ mod tests {
 
     use super::*;
 
-    /// What `vrt-core` finds out; see there.
+    /// Determines what `vrt-core` determines in a job; see there.
     fn know_locks() {
         let (mutex, once) = ([1, 2], [1, 5]);
         know(LockStates { mutex, once, reader: 1, writer: (1 << 30) - 1, streams: [(0, 0); 2] });
@@ -205,7 +204,7 @@ mod tests {
             .map(move |i| unsafe { first.add(i).read_volatile() })
     }
 
-    /// It depends on how the standard library's locks are made.
+    /// Depends on the implementation of the standard library's locks.
     #[test]
     fn guards_refer_to_what_is_locked() {
         know_locks();

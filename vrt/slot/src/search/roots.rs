@@ -14,25 +14,24 @@ use crate::search::{Range, code};
 pub(super) struct Roots {
     statics: Vec<Range>,
     thread_locals: Vec<Range>,
-    /// Those of the program itself, and by how much its addresses differ from those in its file.
+    /// The statics of the program itself, and the difference between its addresses and those in its file.
     statics_of_program: Vec<Range>,
     bias: usize,
-    /// Those with their first values in the program's file, and where these are in it; others begin as
-    /// zero.
+    /// Statics with initial values in the program's file, and the positions of these; others begin as zero.
     first_values: Vec<(Range, u64)>,
     /// Its machine code.
     code_of_program: Vec<Range>,
-    /// Where the program's thread-locals begin, and those of the system's libraries.
+    /// The addresses of the program's thread-locals, and of those of the system's libraries.
     of_program: usize,
     of_system: Vec<usize>,
-    /// How many objects have been loaded and unloaded.
+    /// Number of objects loaded and unloaded.
     loaded: (u64, u64),
 }
 
-/// What is known of the program, which does not change. It takes some milliseconds to read.
+/// Constant data about the program. It takes a few milliseconds to read.
 static PROGRAM: OnceLock<ProgramImage> = OnceLock::new();
 
-/// What the program's files and code say of its variables.
+/// Data about the program's variables from its files and code.
 #[derive(Debug)]
 struct ProgramImage {
     variables: Variables,
@@ -40,8 +39,8 @@ struct ProgramImage {
     locks: Vec<(usize, Form, &'static str)>,
 }
 
-/// Reads what is known of the program, so that processes that are forked from this one need not. What
-/// `main` has locked now no rank will ever have taken.
+/// Reads the data about the program, so that processes forked from this one need not do so. Locks held by `main` now
+/// will never have been taken by a rank.
 pub(super) fn prepare() {
     let mut roots = Roots::default();
     roots.refresh();
@@ -54,7 +53,7 @@ pub(super) fn prepare() {
 }
 
 impl Roots {
-    /// Looks again, if objects have been loaded or unloaded.
+    /// Updates the ranges, if objects have been loaded or unloaded.
     pub(super) fn refresh(&mut self) {
         let mut loaded = (0, 0);
         // SAFETY: the pair, which `count` writes to, outlives the call.
@@ -79,21 +78,20 @@ impl Roots {
         self.statics_of_program.iter().any(|(start, end)| (*start..*end).contains(&address))
     }
 
-    /// The name of the program's static at an address, or empty; nothing where it is none that the
-    /// program may lock.
+    /// The name of the program's static at an address, or empty; `None` if it is not one that the program may lock.
     pub(super) fn static_at(&self, address: usize) -> Option<&'static str> {
         self.program().variables.of_static(address - self.bias)
     }
 
-    /// The name, or nothing in its place, of a lock in a static of the program that somebody has taken:
-    /// a thread, or a rank, whose stack need not have a word of it.
+    /// The name, or an empty one, of a taken lock in a static of the program: a thread may hold it, or a rank, whose
+    /// stack need not have a word of it.
     pub(super) fn taken_lock(&self) -> Option<&'static str> {
         let mut locks = self.program().locks.iter();
         // SAFETY: in statics of the program, at addresses that its own code has.
         locks.find(|(at, form, _)| unsafe { form.is_taken(*at) }).map(|(.., name)| *name)
     }
 
-    /// Whether the program has locks of `parking_lot`'s.
+    /// Whether the program contains locks of `parking_lot`.
     pub(super) fn has_parking_lot(&self) -> bool {
         !self.program().variables.locking.is_empty()
     }
@@ -115,7 +113,7 @@ impl Roots {
         ProgramImage { variables, locks }
     }
 
-    /// What the program's code gives, among its statics, to functions that lock.
+    /// The statics that the program's code passes to functions that lock.
     fn given_locks(&self, locking: &[(usize, Form)]) -> Vec<(usize, Form)> {
         if !code::IS_KNOWN || locking.is_empty() {
             return Vec::new();
@@ -123,7 +121,7 @@ impl Roots {
         code::arguments(&self.segments(), locking, &self.statics_of_program)
     }
 
-    /// What the program's code locks among its statics, those of libraries, too.
+    /// The statics that the program's code, including that of libraries, locks.
     fn lock_words(&self) -> Vec<usize> {
         if !code::IS_KNOWN || self.statics_of_program.is_empty() {
             return Vec::new();
@@ -134,7 +132,7 @@ impl Roots {
         found
     }
 
-    /// The program's code, with where it lies.
+    /// The program's code, with its addresses.
     fn segments(&self) -> Vec<(usize, &'static [u8])> {
         let segments = self.code_of_program.iter().map(|(start, end)| {
             // SAFETY: a segment of the program that can be read and that nobody writes.
@@ -143,9 +141,8 @@ impl Roots {
         segments.collect()
     }
 
-    /// Whether a word in a static of the program is zero before the program begins, so far as can be
-    /// read. Locks are; an atomic variable with other numbers may have another meaning, such as "not yet
-    /// filled".
+    /// Whether a word in a static of the program is zero before the program begins, as far as this can be read. Locks
+    /// are; an atomic variable with another initial value may have another meaning, such as "not yet filled".
     fn is_zero_at_first(&self, program: Option<&File>, at: usize) -> bool {
         let known = self.first_values.iter().find(|((start, end), _)| (*start..*end).contains(&at));
         let (Some(program), Some(((start, _), offset))) = (program, known) else { return true };
@@ -154,8 +151,8 @@ impl Roots {
         read.is_err() || word == [0; size_of::<u32>()]
     }
 
-    /// The name of the thread-local variable at an address, in the storage that begins at `start`,
-    /// or empty; nothing where nobody can have borrowed it.
+    /// The name of the thread-local variable at an address, in the storage that begins at `start`, or empty; `None` if
+    /// it cannot be borrowed.
     pub(super) fn thread_local(&self, start: usize, address: usize) -> Option<&'static str> {
         if start != self.of_program {
             // The system's libraries do not call a rank while they use theirs.
@@ -177,11 +174,11 @@ unsafe extern "C" fn count(
     1
 }
 
-/// Memory that is executed, and that can be read.
+/// Memory that is executable and readable.
 const CODE: u32 = libc::PF_X | libc::PF_R;
 
 /// # Safety
-/// Called by `dl_iterate_phdr`, which was given roots that nobody else uses.
+/// Called by `dl_iterate_phdr`, with roots that nothing else uses.
 unsafe extern "C" fn add(object: *mut libc::dl_phdr_info, _: usize, roots: *mut c_void) -> c_int {
     // SAFETY: the loader passes a valid description of an object, with its table of headers;
     // `refresh` passes the roots.
@@ -251,12 +248,11 @@ mod tests {
 
     static MUTEX: Mutex<u64> = Mutex::new(0);
     static LOCK: RwLock<u64> = RwLock::new(0);
-    /// One after that which the test names itself: a lock; what is only exchanged; what is not free at
-    /// first.
+    /// In order: one that the test names itself; a lock; one that is only exchanged; one that is not free at first.
     static WORDS: [AtomicU32; 4] =
         [AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(0), AtomicU32::new(1)];
 
-    /// What the compiler makes of a lock and of atomic variables where it optimises.
+    /// The compiler's code for a lock and for atomic variables, if it optimises.
     fn exchange() {
         // SAFETY: the instructions change the static, atomically, and the registers that are named.
         unsafe {
@@ -274,7 +270,7 @@ mod tests {
         }
     }
 
-    /// It depends on how the compiler and the standard library make locks.
+    /// Depends on how the compiler and the standard library implement locks.
     #[test]
     fn locks_are_found_in_the_code_of_the_program() {
         *MUTEX.lock().unwrap() += *LOCK.read().unwrap();

@@ -1,9 +1,9 @@
 //! The thread-local variables and the statics of the program, by name.
 //!
 //! Polling a timer, drawing a random number, suspending itself: each leaves the address of some
-//! library's thread-local variable on the stack, which nobody uses any more. Those libraries do not
-//! wait inside a borrow of theirs, so their variables are no obstacle to a move; a variable of the
-//! program itself may be borrowed. Which is which the program's table of symbols says; without
+//! library's thread-local variable on the stack, although it is not used any more. Those libraries
+//! do not wait while they borrow their variables, so these are no obstacle to a move; a variable of
+//! the program itself may be borrowed. The program's symbol table distinguishes the two; without
 //! one every variable may be borrowed.
 
 use std::sync::OnceLock;
@@ -15,8 +15,8 @@ use object::{Endianness, Object, ObjectSection};
 use crate::search::Range;
 use crate::search::locks::Form;
 
-/// Crates that do not call the program while they borrow a thread-local variable or hold a lock, or only where the
-/// rank is pinned for another reason: what the runtime itself consists of, and what many programs have.
+/// Crates that do not call the program while they borrow a thread-local variable or hold a lock, or only if the rank is
+/// pinned for another reason: those that the runtime consists of, and common ones.
 const LIBRARIES: [&str; 31] = [
     "std",
     "core",
@@ -51,17 +51,17 @@ const LIBRARIES: [&str; 31] = [
     "std_detect",
 ];
 
-/// How the names of variables of such libraries in C begin: mimalloc's and METIS's.
+/// Prefixes of the names of variables of such libraries in C: mimalloc's and METIS's.
 const OF_C_LIBRARIES: [&str; 3] = ["_mi_", "gk_", "old_SIG"];
 
-/// What the program's table of symbols says of its variables.
+/// Data about the program's variables from its symbol table.
 #[derive(Debug)]
 pub(super) struct Variables {
-    /// By offset in the thread-local storage; `None`: nothing is known of the program.
+    /// By offset in the thread-local storage; `None`: nothing is known about the program.
     thread_locals: Option<Vec<Variable>>,
-    /// Those that may be locks, or have locks in them, by offset in the program; likewise.
+    /// Statics that may be or contain locks, by offset in the program; likewise.
     statics: Option<Vec<Variable>>,
-    /// The functions whose first argument is a lock of such a form, by offset in the program, in order.
+    /// The functions whose first argument is a lock, with its form, by offset in the program, sorted.
     pub(super) locking: Vec<(usize, Form)>,
 }
 
@@ -69,9 +69,9 @@ pub(super) struct Variables {
 struct Variable {
     start: usize,
     end: usize,
-    /// As the compiler calls it.
+    /// The compiler's name for it.
     symbol: Box<str>,
-    /// Made when it is first asked for, and kept for good: reports refer to it.
+    /// Created on first use, and kept permanently: reports refer to it.
     name: OnceLock<&'static str>,
 }
 
@@ -82,7 +82,7 @@ impl Variable {
 }
 
 impl Variables {
-    /// Reads the table of symbols of this program, whose writable memory is in these ranges of it.
+    /// Reads the symbol table of this program, whose writable memory is in these ranges.
     pub(super) fn read(writable: &[Range]) -> Variables {
         match read(writable) {
             Ok((thread_locals, statics, locking)) => Variables {
@@ -94,17 +94,16 @@ impl Variables {
         }
     }
 
-    /// The name of the variable at an offset in the thread-local storage of the program, empty if it
-    /// is not known; nothing if the variable is a library's.
+    /// The name of the variable at an offset in the thread-local storage of the program, empty if it is not known;
+    /// `None` if the variable belongs to a library.
     pub(super) fn thread_local(&self, offset: usize) -> Option<&'static str> {
         let known = self.thread_locals.as_ref().and_then(|all| at(all, offset));
         let name = known.map(Variable::name).unwrap_or_default();
         (!is_a_librarys(name)).then_some(name)
     }
 
-    /// The name of the static at an offset in the program, empty if it is not known; nothing if it
-    /// is a library's own, or too short for a lock. What is locked of the standard library's is one
-    /// of the standard streams.
+    /// The name of the static at an offset in the program, empty if it is not known; `None` if it belongs to a library,
+    /// or is too short for a lock. In the standard library only the standard streams can be locked.
     pub(super) fn of_static(&self, offset: usize) -> Option<&'static str> {
         let Some(statics) = &self.statics else { return Some("") };
         let name = at(statics, offset)?.name();
@@ -117,17 +116,17 @@ fn at(variables: &[Variable], offset: usize) -> Option<&Variable> {
     variables.iter().find(|variable| (variable.start..variable.end).contains(&offset))
 }
 
-/// Bytes of the shortest lock of the standard library.
+/// Size of the shortest lock of the standard library in bytes.
 const LOCK: usize = size_of::<std::sync::Once>();
 
 /// The thread-local variables, the statics that may be locks, and the functions that lock.
 type Found = (Vec<Variable>, Vec<Variable>, Vec<(usize, Form)>);
 
-/// A part of what the compiler calls any function of `parking_lot`'s.
+/// A substring of the compiler's names for all functions of `parking_lot`.
 const PARKING_LOT: &str = "11parking_lot";
 
-/// Finds what is of interest. There are tens of thousands of symbols, and this happens while ranks wait: the file is
-/// mapped, few names are looked at, and what is kept of it is copied.
+/// Finds the relevant symbols. There are tens of thousands, and this happens while ranks wait: the file is mapped, few
+/// names are examined, and the results are copied.
 fn read(writable: &[Range]) -> Result<Found, Box<dyn std::error::Error>> {
     let program = std::fs::File::open("/proc/self/exe")?;
     // SAFETY: the system keeps the file of a program that runs from being written to.
@@ -172,8 +171,8 @@ fn read(writable: &[Range]) -> Result<Found, Box<dyn std::error::Error>> {
     Ok((known(thread_locals)?, known(statics)?, locking))
 }
 
-/// Where names lie that contain a part, in a table of names that end with a 0: from the begin of each to its last such
-/// part, in order. (A name may be the end of another one.)
+/// The positions of names that contain a substring, in a table of zero-terminated names: from the beginning of each to
+/// its last occurrence of the substring, sorted. (A name may be the end of another one.)
 fn names_with(part: &str, names: &[u8]) -> Vec<Range> {
     let mut found: Vec<Range> = Vec::new();
     let mut from = 0;
@@ -196,13 +195,13 @@ fn names_with(part: &str, names: &[u8]) -> Vec<Range> {
     }
 }
 
-/// Whether a name that begins there is one of those, which are in order.
+/// Whether a name that begins there is one of those, which are sorted.
 fn are_in(names: &[Range], begin: usize) -> bool {
     let next = names.partition_point(|(first, _)| *first <= begin);
     next.checked_sub(1).is_some_and(|number| begin <= names[number].1)
 }
 
-/// `program::module::NAME` of what the compiler calls the variable.
+/// `program::module::NAME`, from the compiler's name for the variable.
 fn readable(symbol: &str) -> String {
     let name = format!("{:#}", rustc_demangle::demangle(symbol));
     let end = name.find("::{").unwrap_or(name.len());
@@ -243,7 +242,7 @@ mod tests {
         }
     }
 
-    /// The offset of the variable of the test with this name.
+    /// The offset of the test's variable with this name.
     fn offset(all: &[Variable], of: &str) -> usize {
         let all: Vec<_> = all.iter().filter(|v| v.name().ends_with(of)).collect();
         assert_eq!(all.len(), 1, "{of}: {all:?}");

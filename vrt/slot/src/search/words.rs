@@ -1,21 +1,22 @@
-//! Goes through the words of memory, fast where few of them are addresses.
+//! Visits the words of memory, fast where few of them are addresses.
 
 use crate::search::Range;
 use crate::{Arena, fetch};
 
 const WORD: usize = size_of::<usize>();
-/// Words that are looked at together.
+/// Words that are checked together.
 const GROUP: usize = 16;
-/// Bytes ahead that are asked for: processors do so by themselves, but stop at the end of each page.
+/// Prefetch distance in bytes: processors prefetch by themselves, but stop at the end of each page.
 const AHEAD: usize = 8 << 10;
-/// A range of no more bytes is likely to be in a cache, where asking ahead takes longer than reading.
+/// A range up to this size is likely to be in a cache, where prefetching takes longer than reading.
 const CACHED: usize = 256 << 10;
 /// Bytes of a cache line.
 const LINE: usize = 64;
-/// More than the frames of the functions here have, with all that they call.
+/// More than the frames of the functions here, including all their callees.
 const FRAMES: usize = 16 << 10;
 
-/// Calls `f` with the place and the value of each aligned word of a range, until it says false.
+/// Calls `f` with the address and the value of each aligned word of a range, until it returns
+/// false.
 ///
 /// # Safety
 /// The range is readable.
@@ -28,7 +29,7 @@ pub(super) unsafe fn each((start, end): Range, mut f: impl FnMut(usize, usize) -
     }
 }
 
-/// [`each`] of the words that are addresses in the arena.
+/// [`each`] for the words that are addresses in the arena.
 ///
 /// # Safety
 /// The range is readable.
@@ -42,7 +43,7 @@ pub(super) unsafe fn each_in_arena(
     unsafe { each_within(bounds, range, f) };
 }
 
-/// [`each`] of the words that are addresses in these bounds.
+/// [`each`] for the words that are addresses within these bounds.
 ///
 /// # Safety
 /// The range is readable.
@@ -127,7 +128,7 @@ impl Bounds {
     /// [`skip`](Self::skip), to be compiled for several kinds of processors.
     ///
     /// # Safety
-    /// As `skip`.
+    /// As for `skip`.
     #[inline(always)]
     unsafe fn skip_any(self, mut at: usize, end: usize) -> usize {
         let is_group_without = |at| {
@@ -146,7 +147,7 @@ impl Bounds {
     }
 
     /// # Safety
-    /// As [`skip`](Self::skip), on a processor that has AVX2.
+    /// As for [`skip`](Self::skip), on a processor with AVX2.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn skip_avx2(self, at: usize, end: usize) -> usize {
@@ -155,7 +156,7 @@ impl Bounds {
     }
 
     /// # Safety
-    /// As [`skip`](Self::skip), on a processor that has AVX-512.
+    /// As for [`skip`](Self::skip), on a processor with AVX-512.
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     unsafe fn skip_avx512(self, at: usize, end: usize) -> usize {

@@ -22,6 +22,25 @@ use crate::request::PersistentRequest;
 use crate::topology::Communicator;
 
 /// Async twins of [`CommunicatorCollectives`](crate::collective::CommunicatorCollectives).
+///
+/// # Examples
+///
+/// ```
+/// use vrt::collective::SystemOperation;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     let (me, mut sum, mut all) = (world.rank(), 0, [0; 3]);
+///     vrt::block_on(async {
+///         // Two operations at the same time: all ranks begin them in the same order.
+///         tokio::join!(
+///             world.all_reduce_into_async(&me, &mut sum, SystemOperation::sum()),
+///             world.all_gather_into_async(&me, &mut all),
+///         );
+///     });
+///     assert_eq!((sum, all), (3, [0, 1, 2]));
+/// });
+/// ```
 pub trait AsyncCollectives: Communicator {
     /// Waits until all ranks have come here.
     #[track_caller]
@@ -207,6 +226,25 @@ pub trait AsyncCollectives: Communicator {
 impl<C: Communicator + ?Sized> AsyncCollectives for C {}
 
 /// Persistent forms of [`CommunicatorCollectives`](crate::collective::CommunicatorCollectives).
+///
+/// # Examples
+///
+/// ```
+/// use vrt::collective::SystemOperation;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     let (mut mine, mut largest) = (0, 0);
+///     let max = SystemOperation::max();
+///     let mut reduce = world.persistent_all_reduce_into(&mut mine, &mut largest, max);
+///     for step in 1..4 {
+///         **reduce.send_data() = step * world.rank();
+///         reduce.start();
+///         reduce.wait();
+///         assert_eq!(**reduce.receive_data(), step * 2);
+///     }
+/// });
+/// ```
 pub trait PersistentCollectives: Communicator {
     /// A barrier to be started again and again.
     #[track_caller]

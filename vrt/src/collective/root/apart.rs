@@ -12,7 +12,26 @@ use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut
 use crate::operation::site;
 use crate::request::PersistentRequest;
 
-/// Async twins of [`Root`]. `out` and `all` are looked at on the root only.
+/// Async twins of [`Root`].
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     vrt::block_on(async {
+///         let (root, mine) = (world.process_at_rank(1), world.rank());
+///         if root.is_self() {
+///             let mut all = [0; 3];
+///             root.gather_into_root_async(&mine, &mut all).await;
+///             assert_eq!(all, [0, 1, 2]);
+///         } else {
+///             root.gather_into_async(&mine).await;
+///         }
+///     });
+/// });
+/// ```
 pub trait AsyncRoot: Root {
     /// Gives every rank what the root has.
     #[track_caller]
@@ -25,82 +44,153 @@ pub trait AsyncRoot: Root {
             .into_future()
     }
 
-    /// Contributes to what the root gathers; on the root, gathers it into `all`.
+    /// Contributes to what the root gathers; on ranks other than the root.
     ///
     /// # Panics
-    /// When `all` is missing on the root, present elsewhere, or not as long as all contributions.
+    /// On the root.
     #[track_caller]
-    fn gather_into_async<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
-        &self,
-        sendbuf: &S,
-        all: Option<&mut R>,
-    ) -> impl Future<Output = ()> {
+    fn gather_into_async<S: Buffer + ?Sized>(&self, sendbuf: &S) -> impl Future<Output = ()> {
         let site = site!("gather_into_async");
-        Call::new(handle(self), site, Gather { root: Some(self.root_rank()) }, sendbuf, all)
+        Call::new(handle(self), site, Gather { root: Some(self.root_rank()) }, sendbuf, ())
             .into_future()
     }
 
-    /// Contributes to what the root gathers, as much as it wants; on the root, gathers it into the
-    /// parts of `all`.
+    /// Gathers the contributions of all ranks, in rank order; on the root.
     ///
     /// # Panics
-    /// When `all` is missing on the root, present elsewhere, or does not have a part for each rank, as
-    /// long as its contribution.
+    /// On other ranks, and when the receive buffer is not as long as all contributions.
     #[track_caller]
-    fn gather_varcount_into_async<S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized>(
+    fn gather_into_root_async<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
         &self,
         sendbuf: &S,
-        all: Option<&mut R>,
+        recvbuf: &mut R,
+    ) -> impl Future<Output = ()> {
+        let site = site!("gather_into_root_async");
+        Call::new(handle(self), site, Gather { root: Some(self.root_rank()) }, sendbuf, recvbuf)
+            .into_future()
+    }
+
+    /// Contributes to what the root gathers, as much as it wants; on ranks other than the root.
+    ///
+    /// # Panics
+    /// On the root.
+    #[track_caller]
+    fn gather_varcount_into_async<S: Buffer + ?Sized>(
+        &self,
+        sendbuf: &S,
     ) -> impl Future<Output = ()> {
         let site = site!("gather_varcount_into_async");
-        Call::new(handle(self), site, GatherVarcount { root: Some(self.root_rank()) }, sendbuf, all)
+        Call::new(handle(self), site, GatherVarcount { root: Some(self.root_rank()) }, sendbuf, ())
             .into_future()
     }
 
-    /// Receives a part of what the root has in `all`.
+    /// Gathers contributions of different lengths; on the root.
     ///
     /// # Panics
-    /// When `all` is missing on the root, present elsewhere, or not as long as all parts.
+    /// On other ranks, and when there is not one part for each rank, as long as its contribution.
     #[track_caller]
-    fn scatter_into_async<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
+    fn gather_varcount_into_root_async<S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized>(
         &self,
-        all: Option<&S>,
+        sendbuf: &S,
+        recvbuf: &mut R,
+    ) -> impl Future<Output = ()> {
+        let site = site!("gather_varcount_into_root_async");
+        Call::new(
+            handle(self),
+            site,
+            GatherVarcount { root: Some(self.root_rank()) },
+            sendbuf,
+            recvbuf,
+        )
+        .into_future()
+    }
+
+    /// Receives a part of what the root scatters; on ranks other than the root.
+    ///
+    /// # Panics
+    /// On the root.
+    #[track_caller]
+    fn scatter_into_async<R: BufferMut + ?Sized>(
+        &self,
         recvbuf: &mut R,
     ) -> impl Future<Output = ()> {
         let site = site!("scatter_into_async");
-        Call::new(handle(self), site, Scatter { root: self.root_rank() }, all, recvbuf)
+        Call::new(handle(self), site, Scatter { root: self.root_rank() }, (), recvbuf).into_future()
+    }
+
+    /// Gives each rank its part, in rank order; on the root.
+    ///
+    /// # Panics
+    /// On other ranks, and when the send buffer is not as long as all parts.
+    #[track_caller]
+    fn scatter_into_root_async<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+    ) -> impl Future<Output = ()> {
+        let site = site!("scatter_into_root_async");
+        Call::new(handle(self), site, Scatter { root: self.root_rank() }, sendbuf, recvbuf)
             .into_future()
     }
 
-    /// Receives a part of what the root has in `all`, of different lengths.
+    /// Receives a part of what the root scatters, of different lengths; on ranks other than the root.
     ///
     /// # Panics
-    /// When `all` is missing on the root, present elsewhere, or does not have a part for each rank, as
-    /// long as its buffer.
+    /// On the root, and when the part is not as long as the buffer.
     #[track_caller]
-    fn scatter_varcount_into_async<S: PartitionedBuffer + ?Sized, R: BufferMut + ?Sized>(
+    fn scatter_varcount_into_async<R: BufferMut + ?Sized>(
         &self,
-        all: Option<&S>,
         recvbuf: &mut R,
     ) -> impl Future<Output = ()> {
         let site = site!("scatter_varcount_into_async");
-        Call::new(handle(self), site, ScatterVarcount { root: self.root_rank() }, all, recvbuf)
+        Call::new(handle(self), site, ScatterVarcount { root: self.root_rank() }, (), recvbuf)
             .into_future()
     }
 
-    /// Contributes to what the root folds; on the root, folds it into `out`.
+    /// Gives each rank a part, of different lengths; on the root.
     ///
     /// # Panics
-    /// When `out` is missing on the root, present elsewhere, or not as long as the contribution.
+    /// On other ranks, and when there is not one part for each rank, as long as its buffer.
     #[track_caller]
-    fn reduce_into_async<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'static>(
+    fn scatter_varcount_into_root_async<S: PartitionedBuffer + ?Sized, R: BufferMut + ?Sized>(
         &self,
         sendbuf: &S,
-        out: Option<&mut R>,
+        recvbuf: &mut R,
+    ) -> impl Future<Output = ()> {
+        let site = site!("scatter_varcount_into_root_async");
+        Call::new(handle(self), site, ScatterVarcount { root: self.root_rank() }, sendbuf, recvbuf)
+            .into_future()
+    }
+
+    /// Contributes to what the root folds; on ranks other than the root.
+    ///
+    /// # Panics
+    /// On the root, and when the operation is not defined for the elements.
+    #[track_caller]
+    fn reduce_into_async<S: Buffer + ?Sized, O: Operation + 'static>(
+        &self,
+        sendbuf: &S,
         op: O,
     ) -> impl Future<Output = ()> {
         let site = site!("reduce_into_async");
-        Call::new(handle(self), site, Reduce { root: Some(self.root_rank()), op }, sendbuf, out)
+        Call::new(handle(self), site, Reduce { root: Some(self.root_rank()), op }, sendbuf, ())
+            .into_future()
+    }
+
+    /// Folds the contributions of all ranks; on the root.
+    ///
+    /// # Panics
+    /// On other ranks, when the receive buffer is shorter than the other, and when the operation is not
+    /// defined for the elements.
+    #[track_caller]
+    fn reduce_into_root_async<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'static>(
+        &self,
+        sendbuf: &S,
+        recvbuf: &mut R,
+        op: O,
+    ) -> impl Future<Output = ()> {
+        let site = site!("reduce_into_root_async");
+        Call::new(handle(self), site, Reduce { root: Some(self.root_rank()), op }, sendbuf, recvbuf)
             .into_future()
     }
 }

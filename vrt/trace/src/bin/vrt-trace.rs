@@ -1,18 +1,18 @@
-//! What a job has done, from what `--trace FILE` has recorded.
+//! Shows what a job has done, from the file that `--trace FILE` has recorded.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use vrt_trace::advise::advise;
 use vrt_trace::convert::{ConvertError, csv, html, paraver, perfetto};
 use vrt_trace::read::Trace;
 use vrt_trace::statistics::Statistics;
 use vrt_trace::summary;
 
-/// Shows what a job has done, from what `--trace FILE` has recorded
+/// Shows what a job has done, from the file that `--trace FILE` has recorded
 #[derive(Parser)]
 #[command(version)]
 struct Arguments {
@@ -22,14 +22,14 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Time by rank and PE, messages, moves, and what ranks have waited in
+    /// Time by rank and PE, messages, moves, and the calls that ranks have waited in
     Summary {
-        /// The trace; of PEs that a launcher has started, the name without their numbers
+        /// The trace; for PEs that a launcher has started, the name without their numbers
         file: PathBuf,
-        /// All ranks and calls, not only those that matter most
+        /// Show all ranks and calls, not only the most important ones
         #[arg(long)]
         all: bool,
-        /// All numbers as JSON
+        /// Print all numbers as JSON
         #[arg(long)]
         json: bool,
     },
@@ -37,14 +37,14 @@ enum Command {
     Convert {
         /// The trace
         file: PathBuf,
-        /// What it becomes; without it the ending of the output's name says so
+        /// The format; by default the extension of the output's name decides
         #[arg(long, value_enum)]
         to: Option<Format>,
         /// The file to write
         #[arg(long, short, value_name = "FILE")]
         output: PathBuf,
     },
-    /// What to do: faults of the job, each with its number and the option that would change it
+    /// Performance problems of the job, each with its number and the option that would help
     Advise {
         /// The trace
         file: PathBuf,
@@ -76,6 +76,7 @@ impl Format {
 }
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(Arguments::command);
     match run(Arguments::parse().command) {
         Ok(text) => match std::io::stdout().lock().write_all(text.as_bytes()) {
             // Who reads only the beginning closes the pipe.
@@ -92,7 +93,7 @@ fn main() -> ExitCode {
     }
 }
 
-/// What there is to print.
+/// The text to print.
 fn run(command: Command) -> Result<String, Box<dyn std::error::Error>> {
     match command {
         Command::Summary { file, all, json } => {

@@ -1,4 +1,4 @@
-//! A trace as a table: a row for each event, in the order of time.
+//! A trace as a table: a row for each event, in time order.
 
 use std::io::Write;
 
@@ -11,7 +11,7 @@ const COLUMNS: [&str; 9] =
 /// Writes it.
 ///
 /// # Errors
-/// As the writer's.
+/// Those of the writer.
 pub fn write(trace: &Trace, out: impl Write) -> Result<(), csv::Error> {
     let mut out = csv::Writer::from_writer(out);
     out.write_record(COLUMNS)?;

@@ -1,30 +1,28 @@
 //! A trace as one page, which needs no network: timeline, utilisation, communication matrix, moves, waits.
+//!
+//! The page contains all runs of the trace, however many, so that one can inspect any single run. The row of a PE or of
+//! a rank is a list of bars, each encoded as three numbers of seven bits per byte: the nanoseconds since the previous
+//! bar, its own nanoseconds, and its meaning (see [`Row`]). The list is stored as base64, and decoded when the row is
+//! drawn.
 
 use std::io::{self, Write};
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde::Serialize;
 
-use super::perfetto::{bin_width, runs_by_rank, utilisation};
+use super::perfetto::runs_by_rank;
+use crate::page;
 use crate::read::{PeTrace, Then, Timed, Trace, What};
-use crate::statistics::{Statistics, imbalance};
+use crate::statistics::Statistics;
 
-/// Where the page has its data.
+/// The place of the page's data and rows.
 const DATA: &str = "/*DATA*/null";
+const ROWS: &str = "<!--ROWS-->";
 const PAGE: &str = include_str!("page.html");
-/// Bars of a timeline that are drawn one by one; shorter ones are drawn together.
-const BARS: usize = 100_000;
-/// Parts of the job's time in the curves.
-const BINS: usize = 400;
-/// Moves and pairs of ranks that are shown.
-const ROWS: usize = 1000;
-
-/// A bar: from, to (nanoseconds), and what: a rank on the row of a PE, a PE or a state on the row of a rank.
-type Bar = (i64, i64, i64);
-
-/// Ranks or PEs in one bar.
-const MIXED: i64 = -1;
-const WAITS: i64 = -2;
-const READY: i64 = -3;
+/// The most moves that are listed, and pairs of ranks that are shown.
+const MOVES: usize = 1000;
+const PAIRS: usize = 100_000;
 
 #[derive(Serialize)]
 struct Data<'a> {
@@ -36,13 +34,8 @@ struct Data<'a> {
     complete: bool,
     statistics: &'a Statistics,
     imbalance: f64,
-    /// Bars shorter than so many nanoseconds are drawn together.
-    shortest: [i64; 2],
-    pes: Vec<(u32, Vec<Bar>)>,
-    ranks: Vec<(u32, Vec<Bar>)>,
-    bin: f64,
-    utilisation: Vec<(u32, Vec<f64>)>,
-    imbalances: Vec<f64>,
+    /// The calls that ranks wait in.
+    calls: Vec<&'a str>,
     pairs: Vec<(u32, u32, u64, u64, u64)>,
     all_pairs: usize,
     moves: Vec<Move>,
@@ -71,29 +64,103 @@ struct Wait<'a> {
     at: i64,
 }
 
+/// The bars of a PE or a rank.
+///
+/// | | meaning of a number |
+/// |---|---|
+/// | PE | 0: idle; else the rank that runs, plus 1. The time between two bars is the runtime's own |
+/// | rank | 0: ready; 1: its PE polls for what it waits for; else, minus 2, twice the PE that it runs on, or twice the call that it waits in plus 1 |
+#[derive(Debug, Default)]
+struct Row {
+    bytes: Vec<u8>,
+    end: i64,
+}
+
+const READY: u64 = 0;
+const POLLED: u64 = 1;
+
+impl Row {
+    /// Adds a bar, which cannot begin before the last one ends: an overlapping part is cut off.
+    fn add(&mut self, from: i64, to: i64, what: u64) {
+        let from = from.max(self.end);
+        if to <= from {
+            return;
+        }
+        // Not negative, as was just seen.
+        for number in [(from - self.end) as u64, (to - from) as u64, what] {
+            put(&mut self.bytes, number);
+        }
+        self.end = to;
+    }
+}
+
+/// Encodes seven bits per byte, the lowest first; all bytes except the last have the eighth bit
+/// set.
+fn put(bytes: &mut Vec<u8>, mut number: u64) {
+    while number >= 0x80 {
+        bytes.push(number as u8 | 0x80);
+        number >>= 7;
+    }
+    bytes.push(number as u8);
+}
+
 /// Writes the page.
 ///
 /// # Errors
-/// As the writer's.
+/// Those of the writer.
 pub fn write(trace: &Trace, statistics: &Statistics, mut out: impl Write) -> io::Result<()> {
     let data = Data::of(trace, statistics);
-    let json = serde_json::to_string(&data).map_err(io::Error::other)?;
-    // A text inside a script must not look like the script's end.
-    let json = json.replace("</", "<\\/");
-    out.write_all(PAGE.replacen(DATA, &json, 1).as_bytes())?;
+    let json = page::in_script(&serde_json::to_string(&data).map_err(io::Error::other)?);
+    let page = page::of(PAGE).replacen(DATA, &json, 1);
+    let (before, after) = page.split_once(ROWS).unwrap_or((&page, ""));
+    out.write_all(before.as_bytes())?;
+    let mut row = |kind: &str, number: u32, row: &Row| {
+        writeln!(
+            out,
+            "<script type=\"text/plain\" data-{kind}=\"{number}\">{}</script>",
+            BASE64_STANDARD.encode(&row.bytes)
+        )
+    };
+    for records in &trace.records {
+        row("pe", records.pe, &of_pe(records))?;
+    }
+    for (rank, runs) in runs_by_rank(trace) {
+        row("rank", rank, &of_rank(&runs))?;
+    }
+    out.write_all(after.as_bytes())?;
     out.flush()
+}
+
+fn of_pe(records: &PeTrace) -> Row {
+    let bar = |event: &Timed| match event.what {
+        What::Ran { rank, .. } => Some((event.began(), event.at, u64::from(rank) + 1)),
+        What::Idle { nanoseconds } => Some((event.at - nanoseconds as i64, event.at, 0)),
+        _ => None,
+    };
+    let mut bars: Vec<(i64, i64, u64)> = records.events.iter().filter_map(bar).collect();
+    bars.sort_by_key(|(from, ..)| *from);
+    let mut row = Row::default();
+    bars.into_iter().for_each(|(from, to, what)| row.add(from, to, what));
+    row
+}
+
+fn of_rank(runs: &[(u32, i64, i64, Then)]) -> Row {
+    let mut row = Row::default();
+    for (i, (pe, from, to, then)) in runs.iter().enumerate() {
+        row.add(*from, *to, 2 + 2 * u64::from(*pe));
+        let next = runs.get(i + 1).map_or(*to, |next| next.1);
+        match then {
+            Then::Waits(call, _) => row.add(*to, next, 2 + 2 * u64::from(*call) + 1),
+            Then::Looks => row.add(*to, next, POLLED),
+            Then::Ready => row.add(*to, next, READY),
+            Then::Over => {}
+        }
+    }
+    row
 }
 
 impl<'a> Data<'a> {
     fn of(trace: &'a Trace, statistics: &'a Statistics) -> Data<'a> {
-        let end = trace.end();
-        let of_pe = |it: &PeTrace| (it.pe, it.events.iter().filter_map(on_pe).collect());
-        let (of_pes, pes) = few(trace.records.iter().map(of_pe).collect(), end);
-        let runs = runs_by_rank(trace).into_iter();
-        let (of_ranks, ranks) = few(runs.map(|(rank, runs)| (rank, of_rank(&runs))).collect(), end);
-        let utilisation: Vec<(u32, Vec<f64>)> = utilisation(trace, BINS).into_iter().collect();
-        let imbalances =
-            (0..BINS).map(|bin| imbalance(utilisation.iter().map(|(_, busy)| busy[bin]))).collect();
         let mut pairs: Vec<_> = statistics
             .pairs
             .iter()
@@ -107,14 +174,8 @@ impl<'a> Data<'a> {
             .iter()
             .map(|(call, it)| {
                 let (longest, rank, at) = it.longest;
-                Wait {
-                    call: trace.name(*call),
-                    times: it.times,
-                    seconds: it.seconds,
-                    longest,
-                    rank,
-                    at,
-                }
+                let call = trace.name(*call);
+                Wait { call, times: it.times, seconds: it.seconds, longest, rank, at }
             })
             .collect();
         waits.sort_by(|a, b| b.seconds.total_cmp(&a.seconds));
@@ -123,23 +184,18 @@ impl<'a> Data<'a> {
             _ => None,
         });
         let (all_pairs, all_moves) = (pairs.len(), moves.len());
-        pairs.truncate(ROWS * ROWS / 10);
-        moves.truncate(ROWS);
+        pairs.truncate(PAIRS);
+        moves.truncate(MOVES);
         Data {
             command: &trace.command,
             number_of_pes: trace.pes,
             number_of_ranks: trace.ranks,
-            end,
+            end: trace.end(),
             dropped: trace.dropped(),
             complete: trace.is_complete(),
             statistics,
             imbalance: statistics.imbalance(),
-            shortest: [of_pes, of_ranks],
-            pes,
-            ranks,
-            bin: bin_width(trace, BINS),
-            utilisation,
-            imbalances,
+            calls: trace.names.iter().map(String::as_str).collect(),
             pairs,
             all_pairs,
             moves,
@@ -148,30 +204,6 @@ impl<'a> Data<'a> {
             steps: steps.collect(),
         }
     }
-}
-
-fn on_pe(event: &Timed) -> Option<Bar> {
-    match event.what {
-        What::Ran { rank, .. } => Some((event.began(), event.at, i64::from(rank))),
-        _ => None,
-    }
-}
-
-fn of_rank(runs: &[(u32, i64, i64, Then)]) -> Vec<Bar> {
-    let mut bars = Vec::new();
-    for (i, (pe, from, to, then)) in runs.iter().enumerate() {
-        bars.push((*from, *to, i64::from(*pe)));
-        let next = runs.get(i + 1).map_or(*to, |next| next.1);
-        let state = match then {
-            Then::Waits(..) | Then::Looks => WAITS,
-            Then::Ready => READY,
-            Then::Over => continue,
-        };
-        if next > *to {
-            bars.push((*to, next, state));
-        }
-    }
-    bars
 }
 
 fn a_move((pe, event): (u32, &Timed)) -> Option<Move> {
@@ -183,53 +215,25 @@ fn a_move((pe, event): (u32, &Timed)) -> Option<Move> {
     }
 }
 
-/// Rows of bars, as they are if there are not too many; else short ones are drawn together, and how short those are.
-fn few(rows: Vec<(u32, Vec<Bar>)>, end: i64) -> (i64, Vec<(u32, Vec<Bar>)>) {
-    let bars: usize = rows.iter().map(|(_, bars)| bars.len()).sum();
-    if bars <= BARS {
-        return (0, rows);
-    }
-    let shortest = (end * rows.len().max(1) as i64 / BARS as i64).max(1);
-    let drawn = rows.into_iter().map(|(row, bars)| (row, together(bars.into_iter(), shortest)));
-    (shortest, drawn.collect())
-}
-
-/// Bars, of which short ones that follow each other are one.
-fn together(bars: impl Iterator<Item = Bar>, shortest: i64) -> Vec<Bar> {
-    let mut all: Vec<Bar> = Vec::new();
-    for (from, to, what) in bars {
-        match all.last_mut() {
-            Some((first, last, before)) if to - *first <= shortest && from - *last <= shortest => {
-                *last = to.max(*last);
-                if *before != what {
-                    *before = MIXED;
-                }
-            }
-            _ => all.push((from, to, what)),
-        }
-    }
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What there is room for is there when somebody looks closer.
     #[test]
-    fn bars_are_drawn_together_only_where_there_are_too_many() {
-        let row = |bars: i64| vec![(0, (0..bars).map(|at| (2 * at, 2 * at + 1, at)).collect())];
-        assert_eq!(few(row(9), 18), (0, row(9)));
-        let many = 3 * BARS as i64;
-        let (shortest, drawn) = few(row(many), 2 * many);
-        assert!(shortest > 0 && drawn[0].1.len() <= BARS, "{shortest}, {}", drawn[0].1.len());
+    fn bars_are_numbers_of_few_bytes_and_do_not_overlap() {
+        let mut row = Row::default();
+        row.add(5, 10, 1);
+        row.add(8, 12, 300);
+        row.add(11, 12, 7);
+        row.add(200, 201, 0);
+        assert_eq!(row.bytes, [5, 5, 1, 0, 2, 0xac, 2, 0xbc, 1, 1, 0]);
     }
 
     #[test]
-    fn short_bars_are_drawn_together() {
-        let bars = [(0, 5, 1), (5, 9, 2), (9, 100, 2), (100, 103, 3), (103, 107, 3)];
-        let drawn = together(bars.into_iter(), 10);
-        assert_eq!(drawn, [(0, 9, MIXED), (9, 100, 2), (100, 107, 3)]);
-        assert_eq!(together(bars.into_iter(), 0), bars);
+    fn a_rank_runs_waits_and_is_ready() {
+        let runs =
+            [(3, 0, 10, Then::Waits(4, None)), (3, 20, 30, Then::Ready), (1, 31, 40, Then::Over)];
+        let row = of_rank(&runs);
+        assert_eq!(row.bytes, [0, 10, 8, 0, 10, 11, 0, 10, 8, 0, 1, 0, 0, 9, 4]);
     }
 }

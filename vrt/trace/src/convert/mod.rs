@@ -1,4 +1,4 @@
-//! Traces in the formats of others, and as a page.
+//! Traces in the formats of other tools, and as a page.
 
 pub mod csv;
 pub mod html;
@@ -16,12 +16,12 @@ pub enum ConvertError {
     Write {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
 }
 
-/// For a file's errors.
+/// Makes a file's errors into ours.
 pub(crate) fn failed(path: &std::path::Path) -> impl Fn(io::Error) -> ConvertError + '_ {
     |source| ConvertError::Write { path: path.to_owned(), source }
 }

@@ -1,8 +1,8 @@
-//! A trace for Paraver: `.prv` (records), `.pcf` (what numbers mean), `.row` (what rows are called), as the
-//! documentation of the format says (Paraver's "Tracefile description", Barcelona Supercomputing Center).
+//! A trace for Paraver: `.prv` (records), `.pcf` (meanings of numbers), `.row` (names of rows), according to the
+//! format's documentation (Paraver's "Tracefile description", Barcelona Supercomputing Center).
 //!
-//! Ranks are tasks with one thread, PEs are CPUs, nodes are nodes. States are what ranks do; events are calls
-//! that they wait in (the value is the call), moves and regions; messages are communications.
+//! Ranks are tasks with one thread, PEs are CPUs, nodes are nodes. States are what ranks do; events are calls that they
+//! wait in (the value identifies the call), moves and regions; messages are communications.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -23,7 +23,7 @@ const CALL: u32 = 50_000_001;
 const MOVE: u32 = 50_000_002;
 const REGION: u32 = 50_000_003;
 
-/// Writes `path` and, beside it with their endings in its place, the other two.
+/// Writes `path` and the other two files beside it, with their own extensions.
 ///
 /// # Errors
 /// A file cannot be written.
@@ -37,7 +37,7 @@ pub fn write(trace: &Trace, path: &Path) -> Result<(), ConvertError> {
     rows(trace, create(&row)?).map_err(failed(&row))
 }
 
-/// PEs of each node.
+/// Number of PEs of each node.
 fn nodes(trace: &Trace) -> BTreeMap<u32, u32> {
     let mut nodes = BTreeMap::new();
     for records in &trace.records {

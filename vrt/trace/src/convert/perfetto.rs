@@ -1,8 +1,8 @@
-//! A trace for Perfetto (ui.perfetto.dev): the messages of its `protos/perfetto/trace` that are needed.
+//! A trace for Perfetto (ui.perfetto.dev): the messages of `protos/perfetto/trace` that are needed.
 //!
-//! PEs are processes with one track, on which ranks run; ranks are threads of a process of their own, on which
-//! they run, are ready and wait. Operations and regions have tracks below their rank's. Messages and moves are
-//! arrows (flows), utilisation of PEs and their imbalance counters.
+//! PEs are processes with one track, on which ranks run; ranks are threads of a separate process, on which they run,
+//! are ready and wait. Operations and regions have tracks below their rank's. Messages and moves are arrows (flows);
+//! utilisation of PEs and their imbalance are counters.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{self, Write};
@@ -13,7 +13,7 @@ use rustc_hash::FxHashMap;
 use crate::read::{Name, Then, Trace, What};
 use crate::statistics::imbalance;
 
-/// One field of Perfetto's `Trace`; many of them written one after the other are one trace.
+/// One field of Perfetto's `Trace`; the concatenation of many of them is a trace.
 #[derive(Clone, PartialEq, prost::Message)]
 struct Packets {
     #[prost(message, repeated, tag = "1")]
@@ -107,19 +107,19 @@ const COUNTER: i32 = 4;
 
 /// The process of all ranks.
 const RANKS: u64 = 1 << 32;
-/// Tracks of a rank lie so far apart.
+/// Distance between the tracks of two ranks.
 const OF_RANK: u64 = 1 << 33;
 const OPERATIONS: u64 = 2 << 33;
 const REGIONS: u64 = 3 << 33;
 const UTILISATION: u64 = 4 << 33;
 const IMBALANCE: u64 = 5 << 33;
-/// Parts of the job's time for which counters have a value.
+/// Number of parts of the job's time for which counters have a value.
 const BINS: usize = 500;
 
 /// Writes it.
 ///
 /// # Errors
-/// As the writer's.
+/// Those of the writer.
 pub fn write(trace: &Trace, out: impl Write) -> io::Result<()> {
     let mut out = Output { out, bytes: Vec::new() };
     out.describe(trace)?;
@@ -203,7 +203,7 @@ impl<W: Write> Output<W> {
         Ok(())
     }
 
-    /// Ranks on PEs, and what ranks do in between.
+    /// Writes ranks on PEs, and what ranks do in between.
     fn runs(&mut self, trace: &Trace) -> io::Result<()> {
         for (rank, runs) in runs_by_rank(trace) {
             for (i, &(pe, from, to, then)) in runs.iter().enumerate() {
@@ -224,7 +224,7 @@ impl<W: Write> Output<W> {
         Ok(())
     }
 
-    /// Collective operations and regions.
+    /// Writes collective operations and regions.
     fn spans(&mut self, trace: &Trace) -> io::Result<()> {
         let mut begun: FxHashMap<(u32, u32), VecDeque<(i64, Name)>> = FxHashMap::default();
         let mut events: Vec<_> = trace.events().map(|(_, event)| event).collect();
@@ -377,7 +377,7 @@ fn of_rank(rank: u32) -> u64 {
     OF_RANK + u64::from(rank)
 }
 
-/// The runs of each rank in the order of time: PE, from, to, what then.
+/// The runs of each rank in time order: PE, from, to, what it did next.
 pub(crate) fn runs_by_rank(trace: &Trace) -> BTreeMap<u32, Vec<(u32, i64, i64, Then)>> {
     let mut runs: BTreeMap<u32, Vec<(u32, i64, i64, Then)>> = BTreeMap::new();
     for (pe, event) in trace.events() {
@@ -391,12 +391,12 @@ pub(crate) fn runs_by_rank(trace: &Trace) -> BTreeMap<u32, Vec<(u32, i64, i64, T
     runs
 }
 
-/// Nanoseconds of each of so many parts of the job's time.
+/// The width in nanoseconds of each of this many parts of the job's time.
 pub(crate) fn bin_width(trace: &Trace, bins: usize) -> f64 {
     (trace.end() as f64 / bins as f64).max(1.0)
 }
 
-/// By PE, which part of each of so many parts of the job's time it has run ranks.
+/// For each PE, the fraction of each of this many parts of the job's time in which it ran ranks.
 pub(crate) fn utilisation(trace: &Trace, bins: usize) -> BTreeMap<u32, Vec<f64>> {
     let width = bin_width(trace, bins);
     let mut busy: BTreeMap<u32, Vec<f64>> = BTreeMap::new();

@@ -1,5 +1,5 @@
-//! Results as a picture: medians with their spread over the ratio, where the PEs' time went, and how much of it
-//! the ranks took.
+//! Draws the results: medians with their spread over the ratio, where the PEs' time went, and how much of it was spent
+//! in ranks.
 //!
 //! ```text
 //! title                        the program, PEs, runs
@@ -32,15 +32,15 @@ const WIDTH: u32 = 900;
 const TITLE: u32 = 34;
 const LINE: u32 = 20;
 const CHARTS: [u32; 3] = [360, 240, 190];
-/// Balancers in a line of the legend.
+/// Balancers per line of the legend.
 const IN_LINE: usize = 4;
-/// What is left of a chart, for its numbers.
+/// Left margin of a chart, for its numbers.
 const LEFT: u32 = 80;
-/// Letters of a title that fit.
+/// Characters of a title that fit.
 const LETTERS: usize = 100;
-/// How far beside each other the points of two balancers are, in powers of two.
+/// Horizontal distance between the points of two balancers, in powers of two.
 const BESIDE: f64 = 0.05;
-/// Those of Okabe and Ito, which people tell apart who see no difference between red and green.
+/// The palette of Okabe and Ito, which people who cannot tell red from green can distinguish.
 const COLOURS: [RGBColor; 6] = [
     RGBColor(0, 114, 178),
     RGBColor(230, 159, 0),
@@ -53,7 +53,7 @@ const COLOURS: [RGBColor; 6] = [
 type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), Box<dyn Error>>;
 
-/// What runs of the same balancer say, by ratio.
+/// The runs of one balancer, by ratio.
 struct Series<'a> {
     strategy: &'a str,
     colour: RGBColor,
@@ -83,7 +83,7 @@ pub fn write(plan: &Plan, results: &Results, path: &Path) -> Drawn {
     Ok(())
 }
 
-/// What was run, and where.
+/// The subtitle: what was run, and where.
 fn words(plan: &Plan) -> String {
     let mut words = plan.command.iter().map(|word| word.to_string_lossy().into_owned());
     let program = words.next().unwrap_or_default();
@@ -119,18 +119,18 @@ fn series<'a>(all: &[(&'a Configuration, Summary)]) -> Vec<Series<'a>> {
     found
 }
 
-/// From the least ratio to the most, with some room.
+/// From the least ratio to the greatest, with some margin.
 fn across(series: &[Series]) -> Range<f64> {
     let at = || series.iter().flat_map(|it| &it.points).map(|point| point.0);
     at().fold(f64::INFINITY, f64::min) - 0.25..at().fold(0.0, f64::max) + 0.25
 }
 
-/// The most that any point has.
+/// The greatest value of all points.
 fn most(series: &[Series], of: impl Fn(&Summary) -> f64) -> f64 {
     series.iter().flat_map(|it| &it.points).map(|point| of(&point.1)).fold(0.0, f64::max)
 }
 
-/// Ratios are whole numbers; other places have no label.
+/// The label at a ratio. Ratios are whole numbers; other positions have no label.
 fn ratio(at: &f64) -> String {
     let ratio = at.exp2();
     if (ratio - ratio.round()).abs() < 1e-6 { format!("{}", ratio.round()) } else { String::new() }
@@ -161,7 +161,7 @@ fn draw_legend_of_shares(area: &Area) -> Drawn {
     Ok(())
 }
 
-/// A number at an axis, without zeros that say nothing.
+/// A number at an axis, without redundant zeros.
 fn short(value: &f64) -> String {
     let text = digits(*value);
     match text.contains('.') && !text.contains('e') {
@@ -170,7 +170,7 @@ fn short(value: &f64) -> String {
     }
 }
 
-/// Axes that all three charts have.
+/// The axes that all three charts have.
 macro_rules! chart {
     ($area:expr, $series:expr, $down:expr, $what:expr, $number:expr) => {{
         let across = across($series);
@@ -211,7 +211,7 @@ fn draw_values(plan: &Plan, unit: &str, series: &[Series], area: &Area) -> Drawn
     Ok(())
 }
 
-/// Points of a part of what the runtime says, where it has said something.
+/// The points of one share of the time, where the runtime reported it.
 fn of_shares(points: &[(f64, Summary)], part: impl Fn(Shares) -> f64) -> Vec<(f64, f64)> {
     points.iter().filter_map(|(at, it)| Some((*at, part(it.shares?)))).collect()
 }

@@ -1,8 +1,10 @@
-//! Results for other programs: a row for each run, and all of it with its summary.
+//! Writes the results for other programs: a row for each run (CSV), and everything with its summary
+//! (JSON).
 
 use std::io;
 
 use serde_json::{Value, json};
+use vrt_cli::Machine;
 
 use crate::SweepError;
 use crate::job::Shares;
@@ -18,7 +20,7 @@ pub fn write(plan: &Plan, results: &Results) -> Result<(), SweepError> {
     Ok(())
 }
 
-/// A line for each run. Nothing in it needs quotes: names of balancers have no commas.
+/// A line for each run. Nothing needs quotes, as names of balancers contain no commas.
 fn csv(results: &Results) -> String {
     let mut text = "ratio,ranks,balancer,run,value,busy,idle,overhead,work\n".to_owned();
     for row in &results.rows {
@@ -58,6 +60,7 @@ fn json_text(plan: &Plan, results: &Results) -> String {
     });
     let all = json!({
         "command": command,
+        "machine": Machine::at_start(),
         "pes": plan.pes,
         "unit": results.unit(plan),
         "more_is_better": plan.rate,

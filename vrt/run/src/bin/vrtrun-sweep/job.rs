@@ -12,38 +12,38 @@ use regex::Regex;
 
 use crate::options::{Configuration, NONE, Plan};
 
-/// What a run has shown.
+/// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
-    /// What is compared: seconds, or what `--metric` says.
+    /// The value that is compared: seconds, or the number that `--metric` selects.
     pub value: f64,
-    /// What has to be the same in all runs.
+    /// The output that must be the same in all runs.
     pub same: String,
-    /// Parts of the PEs' time, on average, if the runtime has said so.
+    /// Parts of the PEs' time, on average, if the runtime reported them.
     pub shares: Option<Shares>,
-    /// What follows the number in the part of the output that is like `--metric`.
+    /// The text that follows the number where the output matches `--metric`.
     pub unit: String,
 }
 
-/// Where the time of PEs went, as parts.
+/// Where the time of PEs went, as parts of 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Shares {
     /// In ranks.
     pub busy: f64,
-    /// Asleep, or looking for something to do.
+    /// Asleep or polling.
     pub idle: f64,
-    /// Seconds that all ranks have run together.
+    /// Total running time of all ranks, in seconds.
     pub work: f64,
 }
 
 impl Shares {
-    /// The rest: the runtime's own.
+    /// The rest: the runtime's own time.
     pub fn overhead(self) -> f64 {
         (1.0 - self.busy - self.idle).max(0.0)
     }
 }
 
-/// Why a run says nothing.
+/// Why a run has no result.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
     #[error("cannot run {}: {}", .0.display(), .1)]
@@ -68,7 +68,7 @@ fn end(status: &ExitStatus) -> String {
     }
 }
 
-/// Lines of what a job that failed said which are shown.
+/// The number of output lines of a failed job that are shown.
 const SHOWN: usize = 12;
 
 /// Runs the program once.
@@ -102,7 +102,7 @@ pub fn run(plan: &Plan, configuration: &Configuration) -> Result<Run, JobError> 
     Ok(Run { value, same: same.join(" "), shares: shares(&err), unit })
 }
 
-/// The last number that the output has for a metric, and what follows it there.
+/// The last number in the output that matches the metric, and the text that follows it.
 fn number(metric: &Regex, out: &str) -> Result<(f64, String), JobError> {
     let text = || metric.as_str().to_owned();
     let all = metric.captures_iter(out).last().ok_or_else(|| JobError::NoMetric(text()))?;
@@ -115,7 +115,7 @@ fn number(metric: &Regex, out: &str) -> Result<(f64, String), JobError> {
         .ok_or_else(|| JobError::NoNumber(text(), found.as_str().to_owned()))
 }
 
-/// What the runtime says of its PEs with `--statistics`, on average.
+/// The runtime's report about its PEs (`--statistics`), averaged.
 fn shares(err: &str) -> Option<Shares> {
     let line = Regex::new(
         r"(?m)^vrt: PE \d+: in ranks ([\d.]+)%, idle ([\d.]+)%, the runtime's own [\d.]+% of ([\d.]+) s",
@@ -155,14 +155,14 @@ fn command(plan: &Plan, configuration: &Configuration) -> Command {
     command
 }
 
-/// `vrtrun` is where this program is, or in the search path.
+/// The path of `vrtrun`: beside this program, or in the search path.
 fn vrtrun() -> PathBuf {
     let own = std::env::current_exe().unwrap_or_default();
     let beside = own.with_file_name("vrtrun");
     if beside.is_file() { beside } else { PathBuf::from("vrtrun") }
 }
 
-/// Runs a command to its end; its status and what it has written.
+/// Runs a command to completion; returns its status and its output.
 fn output(
     command: &mut Command,
     timeout: Duration,

@@ -1,16 +1,16 @@
-//! `vrtrun sweep`: runs a program at several ratios of ranks to PEs, with several balancers, and says which is
-//! best and why.
+//! `vrtrun sweep`: runs a program at several ratios of ranks to PEs, with several balancers, and reports which
+//! combination is best and why.
 //!
 //! | file | subject |
 //! |---|---|
 //! | `options` | the command line, checked before anything runs |
-//! | `job` | one run: a process, its time or metric, its lines that should agree, what the runtime says of PEs |
-//! | `results` | medians and spreads of all runs, the best one, in words |
-//! | `files` | the same as CSV and JSON |
-//! | `figure` | the same as a picture |
+//! | `job` | one run: a process, its time or metric, its lines that should agree, the runtime's report about PEs |
+//! | `results` | medians and spreads of all runs, and the best one, in words |
+//! | `files` | the results as CSV and JSON |
+//! | `figure` | the results as a figure |
 //!
-//! Runs alternate: each configuration has its first run before any has its second, so that what the machine does
-//! besides falls on all of them.
+//! Runs alternate: each configuration has its first run before any has its second, so that other load on the machine
+//! affects all of them.
 
 mod figure;
 mod files;
@@ -21,10 +21,11 @@ mod results;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use job::{JobError, Run};
 use options::{Configuration, Options, OptionsError, Plan};
 use results::Results;
+use vrt_cli::Machine;
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -48,6 +49,7 @@ impl SweepError {
 }
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(Options::command);
     let options = Options::parse();
     match options.plan().map_err(SweepError::from).and_then(|plan| sweep(&plan)) {
         Ok(()) => ExitCode::SUCCESS,
@@ -59,6 +61,9 @@ fn main() -> ExitCode {
 }
 
 fn sweep(plan: &Plan) -> Result<(), SweepError> {
+    if let Some(note) = Machine::at_start().note() {
+        eprintln!("vrtrun sweep: note: {note}");
+    }
     let mut results = Results::new(&plan.configurations);
     let all = plan.configurations.len() * plan.repeat;
     let mut first: Vec<(Configuration, String)> = Vec::new();
@@ -77,11 +82,12 @@ fn sweep(plan: &Plan) -> Result<(), SweepError> {
     figure::write(plan, &results, &figure)
         .map_err(|error| SweepError::Draw(figure, error.to_string()))?;
     print!("{}", results.text(plan));
+    println!("machine        {}", Machine::at_start());
     println!("files          {}: sweep.csv, sweep.json, sweep.svg", plan.out.display());
     Ok(())
 }
 
-/// Runs that should agree do. With `--weak`, those that do the same do.
+/// Checks that runs that should agree do. With `--weak`, these are the runs that do the same work.
 fn compare(
     plan: &Plan,
     configuration: &Configuration,
@@ -107,7 +113,7 @@ fn compare(
     Ok(())
 }
 
-/// Says on a terminal what runs now.
+/// Shows on a terminal what is running now.
 fn announce(number: usize, all: usize, configuration: &Configuration) {
     let mut err = std::io::stderr();
     if err.is_terminal() {

@@ -10,13 +10,13 @@ use regex::Regex;
 
 /// Compares ratios of virtual ranks to PEs, and balancers, for a program
 ///
-/// Runs the program at each ratio and with each balancer, in alternating order, checks that results agree, and
-/// writes medians and spreads as CSV, JSON and a figure. In the program's arguments {ranks} and {pes} stand for
-/// the numbers of the run.
+/// Runs the program at each ratio and with each balancer, in alternating order, checks that results agree, and writes
+/// medians and spreads as CSV, JSON and a figure. In the program's arguments, {ranks} and {pes} stand for the numbers
+/// of the run.
 #[derive(Debug, Parser)]
 #[command(name = "vrtrun sweep", bin_name = "vrtrun sweep", version, max_term_width = 100)]
 pub struct Options {
-    /// Ranks for each PE, separated by commas
+    /// Ranks per PE, separated by commas
     #[arg(long, default_value = "1,2,4,8,16,32", value_name = "N,N..", value_delimiter = ',')]
     ratios: Vec<u32>,
 
@@ -32,17 +32,17 @@ pub struct Options {
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     lb_period: String,
 
-    /// Runs of each
+    /// Runs of each configuration
     #[arg(long, default_value_t = 5, value_name = "N")]
     repeat: usize,
 
-    /// What is compared: the number that this expression has in its first group, in the program's output, such
-    /// as 'time +(\S+) s' [default: the time from the start to the end of the process]
+    /// The number to compare: the first group of this expression, matched in the program's output, such as 'time +(\S+)
+    /// s' [default: the time from the start to the end of the process]
     #[arg(long, value_name = "REGEX")]
     metric: Option<String>,
 
-    /// What the metric is counted in, for the table and the figure [default: what the expression has behind the
-    /// number, as in 'time +(\S+) s'; without --metric seconds]
+    /// The unit of the metric, for the table and the figure [default: the text that follows the number in the
+    /// expression, as in 'time +(\S+) s'; without --metric seconds]
     #[arg(long, requires = "metric", value_name = "UNIT")]
     unit: Option<String>,
 
@@ -50,11 +50,11 @@ pub struct Options {
     #[arg(long, requires = "metric")]
     rate: bool,
 
-    /// What has to be the same in the output of all runs, by an expression; may be repeated
+    /// An expression for output that must be the same in all runs; may be repeated
     #[arg(long, value_name = "REGEX")]
     same: Vec<String>,
 
-    /// The work grows with the ranks: {ranks} is in the program's arguments, and times are for the work of one
+    /// The work grows with the ranks: {ranks} is in the program's arguments, and times are given per rank's work
     #[arg(long)]
     weak: bool,
 
@@ -66,7 +66,7 @@ pub struct Options {
     #[arg(long, default_value_t = 600, value_name = "SECONDS")]
     timeout: u64,
 
-    /// The folder for sweep.csv, sweep.json and sweep.svg
+    /// The directory for sweep.csv, sweep.json and sweep.svg
     #[arg(long, default_value = ".", value_name = "FOLDER")]
     out: PathBuf,
 
@@ -75,32 +75,32 @@ pub struct Options {
     command: Vec<OsString>,
 }
 
-/// What is run.
+/// The plan: what is run.
 #[derive(Debug)]
 pub struct Plan {
-    /// In the order in which they alternate.
+    /// The configurations, in the order in which they alternate.
     pub configurations: Vec<Configuration>,
     /// PEs of every run.
     pub pes: u32,
-    /// Runs of each.
+    /// Runs of each configuration.
     pub repeat: usize,
-    /// Where the output has what is compared.
+    /// The expression that finds the compared number in the output.
     pub metric: Option<Regex>,
-    /// What it is counted in, if that was said.
+    /// The unit of the metric, if given.
     pub unit: Option<String>,
-    /// More of it is better.
+    /// Whether more is better.
     pub rate: bool,
-    /// What has to be the same.
+    /// Expressions for output that must be the same.
     pub same: Vec<Regex>,
-    /// The work grows with the ranks.
+    /// Whether the work grows with the ranks.
     pub weak: bool,
-    /// Between two balancing steps.
+    /// Time between two balancing steps.
     pub lb_period: String,
-    /// Further options.
+    /// Further options of `vrtrun`.
     pub vrt: Vec<OsString>,
-    /// A run may not take longer.
+    /// The longest time that a run may take.
     pub timeout: Duration,
-    /// Where results go.
+    /// The directory for results.
     pub out: PathBuf,
     /// The program and its arguments.
     pub command: Vec<OsString>,
@@ -109,15 +109,15 @@ pub struct Plan {
 /// A way to run the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Configuration {
-    /// Ranks for each PE.
+    /// Ranks per PE.
     pub ratio: u32,
     /// All ranks.
     pub ranks: u32,
-    /// Who balances; `none`: nobody.
+    /// The balancer; `none`: no balancing.
     pub strategy: String,
 }
 
-/// Stands for nobody who balances.
+/// Stands for no balancing.
 pub const NONE: &str = "none";
 
 impl fmt::Display for Configuration {
@@ -129,7 +129,7 @@ impl fmt::Display for Configuration {
     }
 }
 
-/// Why nothing is run.
+/// Why the options are invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum OptionsError {
     #[error("{option} {value}: allowed is {allowed}")]

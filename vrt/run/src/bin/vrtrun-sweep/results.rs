@@ -1,4 +1,4 @@
-//! What all runs have shown: medians and spreads, and which configuration is best.
+//! The results of all runs: medians and spreads, and the best configuration.
 
 use std::fmt::Write;
 
@@ -15,27 +15,27 @@ pub struct Results {
 /// The runs of a configuration.
 #[derive(Debug)]
 pub struct Row {
-    /// How it was run.
+    /// The configuration.
     pub configuration: Configuration,
-    /// Its runs, in their order.
+    /// Its runs, in the order in which they ran.
     pub runs: Vec<Run>,
 }
 
-/// What several runs say together.
+/// Summarises several runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// The value in the middle.
+    /// The median.
     pub median: f64,
-    /// Least and most.
+    /// The least value.
     pub least: f64,
-    /// See there.
+    /// The greatest value.
     pub most: f64,
     /// Means over the runs.
     pub shares: Option<Shares>,
 }
 
 impl Row {
-    /// What its runs say together; none before the first has ended.
+    /// A summary of its runs; `None` before the first has finished.
     pub fn summary(&self) -> Option<Summary> {
         let mut values: Vec<f64> = self.runs.iter().map(|run| run.value).collect();
         values.sort_by(f64::total_cmp);
@@ -72,13 +72,13 @@ impl Results {
         self.rows[configuration].runs.push(run);
     }
 
-    /// The configurations with what their runs say.
+    /// The configurations with summaries of their runs.
     pub fn summaries(&self) -> Vec<(&Configuration, Summary)> {
         let rows = self.rows.iter();
         rows.filter_map(|row| Some((&row.configuration, row.summary()?))).collect()
     }
 
-    /// A table, the best configuration, and why.
+    /// A table, the best configuration, and the reasons.
     pub fn text(&self, plan: &Plan) -> String {
         let all = self.summaries();
         let mut text = String::new();
@@ -108,7 +108,7 @@ impl Results {
         text
     }
 
-    /// What a value is counted in.
+    /// The unit of the values.
     pub fn unit(&self, plan: &Plan) -> String {
         let seen = self.rows.iter().flat_map(|row| &row.runs).map(|run| run.unit.as_str()).next();
         let unit = match plan.unit.as_deref().or(seen) {
@@ -119,10 +119,10 @@ impl Results {
     }
 }
 
-/// Configurations that are named as good as the best.
+/// The most configurations that are listed as equally good.
 const NAMED: usize = 4;
 
-/// The best configuration in words: what it gains over one rank for each PE, and where the time went.
+/// The best configuration in words: its gain over one rank per PE, and where the time went.
 fn best(plan: &Plan, all: &[(&Configuration, Summary)], unit: &str) -> String {
     // A smaller number is better from here on.
     let cost = |summary: &Summary| if plan.rate { -summary.median } else { summary.median };
@@ -170,7 +170,7 @@ fn best(plan: &Plan, all: &[(&Configuration, Summary)], unit: &str) -> String {
     text
 }
 
-/// Where the time went, and where it went elsewhere.
+/// Compares where the time went in two configurations.
 fn compared(now: Shares, then: Shares) -> String {
     format!(
         "idle {} instead of {}, the runtime's own {} instead of {}, {:.2} times the work in ranks",
@@ -182,12 +182,12 @@ fn compared(now: Shares, then: Shares) -> String {
     )
 }
 
-/// Whether some run of the one was no better than some run of the other, which is worse in the middle.
+/// Whether some run of the best configuration was no better than some run of the other one, whose median is worse.
 fn overlaps(plan: &Plan, best: &Summary, other: &Summary) -> bool {
     if plan.rate { other.most >= best.least } else { other.least <= best.most }
 }
 
-/// A number with as many digits as mean something.
+/// A number with its significant digits.
 pub fn digits(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),

@@ -2,10 +2,10 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `main` | which job; asking it again and again; keys |
-//! | `order` | in which order ranks are shown |
+//! | `main` | chooses the job; polls it; handles keys |
+//! | `order` | the order in which ranks are shown |
 //! | `screen` | the terminal |
-//! | `print` | one table, where there is no terminal |
+//! | `print` | one table, without a terminal |
 
 mod order;
 mod print;
@@ -15,7 +15,7 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use clap::Parser;
+use clap::{CommandFactory, Parser};
 use ratatui::DefaultTerminal;
 use ratatui::crossterm::event::{self, Event, KeyCode, KeyEventKind, KeyModifiers};
 use vrt_launch::monitor::{Connection, LookError, RunningJob, Snapshot, running_jobs};
@@ -25,29 +25,33 @@ use screen::Screen;
 
 /// Shows what a running job does: PEs, ranks, messages, moves
 ///
-/// On a terminal it looks again and again; q ends it, and r, p, l, m, s, v, w sort ranks by number, PE, load,
-/// memory, messages a second, moves, and what they wait in. Elsewhere it prints one table, of the time between two
-/// looks.
+/// On a terminal the display is refreshed; q quits, and r, p, l, m, s, v, w sort ranks by number, PE, load, memory,
+/// messages a second, moves, and the call they wait in. Without a terminal, one table is printed, for the time between
+/// two snapshots.
 ///
-/// Only jobs of this user on this machine can be looked at; of one that mpirun has started, the PEs of this machine.
+/// Only jobs of this user on this machine can be shown; of a job that mpirun has started, the PEs of this machine.
 #[derive(Debug, Parser)]
 #[command(name = "vrtrun top", bin_name = "vrtrun top", version, max_term_width = 100)]
 struct Options {
-    /// The job's process: that of the program, or of vrtrun, which has become it [default: the only job that runs]
-    #[arg(value_name = "JOB")]
+    /// The job's process: that of the program, or of vrtrun, which became it [default: the only running job]
+    #[arg(value_name = "JOB", value_parser = process)]
     job: Option<u32>,
 
-    /// Print one table, though there is a terminal
+    /// Print one table even on a terminal
     #[arg(long)]
     once: bool,
 
-    /// Seconds between two looks
+    /// Seconds between two snapshots
     #[arg(long, default_value_t = 1.0, value_name = "SECONDS", value_parser = seconds)]
     every: f64,
 
-    /// In which order ranks are shown
+    /// The order in which ranks are shown
     #[arg(long, value_enum, default_value_t = Order::Load)]
     sort: Order,
+}
+
+fn process(text: &str) -> Result<u32, String> {
+    text.parse().map_err(|_| "the number of a process is allowed".to_owned())
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -57,7 +61,7 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
-/// Why nothing is shown.
+/// Why nothing can be shown.
 #[derive(Debug, thiserror::Error)]
 enum TopError {
     #[error("no job of yours runs on this machine")]
@@ -77,6 +81,7 @@ fn list(jobs: &[RunningJob]) -> String {
 }
 
 fn main() -> ExitCode {
+    vrt_cli::print_if_asked(Options::command);
     let options = Options::parse();
     match top(&options) {
         Ok(()) => ExitCode::SUCCESS,
@@ -126,7 +131,7 @@ fn the_only_job() -> Result<u32, TopError> {
     }
 }
 
-/// Looks until a key ends it, or the job.
+/// Refreshes the display until a key ends it, or the job ends.
 fn watch(
     terminal: &mut DefaultTerminal,
     job: &mut Connection,

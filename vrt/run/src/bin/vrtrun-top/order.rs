@@ -1,4 +1,4 @@
-//! In which order ranks are shown.
+//! The order in which ranks are shown.
 
 use std::cmp::Reverse;
 
@@ -19,7 +19,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// The order that a key asks for.
+    /// The order that a key selects.
     pub fn of_key(letter: char) -> Option<Order> {
         Some(match letter {
             'r' => Order::Rank,
@@ -49,7 +49,7 @@ impl Order {
     }
 }
 
-/// Headings, and the cells of a rank.
+/// The column headings.
 pub const COLUMNS: [&str; 9] =
     ["rank", "PE", "state", "load", "memory", "messages/s", "bytes/s", "moves", "waits"];
 
@@ -68,12 +68,12 @@ pub fn cells(rank: &RankSeen) -> [String; 9] {
     ]
 }
 
-/// A part of 1.
+/// A part of 1 as a percentage.
 pub fn percent(part: f64) -> String {
     format!("{:.1}%", 100.0 * part)
 }
 
-/// Bytes, for people.
+/// A number of bytes, in words.
 pub fn bytes(bytes: f64) -> String {
     let units = ["B", "kB", "MB", "GB", "TB"];
     let mut scaled = (bytes, units[0]);
@@ -86,7 +86,7 @@ pub fn bytes(bytes: f64) -> String {
     if scaled.1 == "B" { format!("{bytes:.0} B") } else { format!("{:.1} {}", scaled.0, scaled.1) }
 }
 
-/// The job in some lines.
+/// The job, in a few lines.
 pub fn headline(shot: &Snapshot) -> Vec<String> {
     let running = shot.number_of_ranks - shot.ended;
     let mut lines = vec![

@@ -1,4 +1,4 @@
-//! One table, for files and pipes.
+//! Prints one table, for files and pipes.
 
 use comfy_table::{CellAlignment, Table, presets};
 use vrt_launch::monitor::Snapshot;
@@ -33,7 +33,7 @@ pub fn table(shot: &Snapshot, order: Order) {
     }
 }
 
-/// A table without lines, whose columns are to the right but for some.
+/// A table without lines, whose columns are right-aligned except those in `left`.
 fn empty(heads: &[&str], left: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_style(presets::NOTHING);

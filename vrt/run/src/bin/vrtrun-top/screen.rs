@@ -1,4 +1,4 @@
-//! What is shown on a terminal.
+//! The display on a terminal.
 
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -10,7 +10,7 @@ use vrt_launch::monitor::{PeSeen, Snapshot};
 
 use crate::order::{COLUMNS, Order, cells, headline, percent};
 
-/// Lines for PEs and for moves at most.
+/// The most lines for PEs and for moves.
 const PES: usize = 16;
 const MOVES: usize = 5;
 /// Width of a PE's bar.
@@ -20,7 +20,7 @@ const BAR: usize = 40;
 pub struct Screen {
     shot: Snapshot,
     order: Order,
-    /// Ranks above the first line.
+    /// Number of ranks scrolled off above the first line.
     above: usize,
 }
 
@@ -29,20 +29,20 @@ impl Screen {
         Screen { shot, order, above: 0 }
     }
 
-    /// Shows what was seen now.
+    /// Shows a new snapshot.
     pub fn see(&mut self, shot: Snapshot) {
         self.shot = shot;
         self.scroll(0);
     }
 
-    /// Sorts as a key asks for; others change nothing.
+    /// Sorts as a key selects; other keys change nothing.
     pub fn sort(&mut self, letter: char) {
         if let Some(order) = Order::of_key(letter) {
             (self.order, self.above) = (order, 0);
         }
     }
 
-    /// Moves the ranks by so many lines.
+    /// Scrolls the ranks by this many lines.
     pub fn scroll(&mut self, by: isize) {
         let last = self.shot.ranks.len().saturating_sub(1);
         self.above = self.above.saturating_add_signed(by).min(last);

@@ -1,6 +1,7 @@
 /* Memory of other ranks: windows of all kinds, all ways to synchronise, all operations. */
 #include "check.h"
 
+#include <sched.h>
 #include <stddef.h>
 
 #define ROUNDS 40
@@ -464,6 +465,11 @@ static void shared(int round) {
     /* Until the neighbour has written. */
     while (((volatile int *)mine)[2] == -1) MPI_Win_sync(window);
     CHECK(mine[2] == (own + all - 1) % all + round && mine[3] == -1);
+    MPI_Barrier(node);
+    other[3] = own;
+    /* The neighbour runs on the processor that is given away. */
+    while (((volatile int *)mine)[3] == -1) sched_yield();
+    CHECK(mine[3] == (own + all - 1) % all);
     MPI_Barrier(node);
     MPI_Win_unlock_all(window);
     MPI_Win_free(&window);
