@@ -14,12 +14,14 @@
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use pulldown_cmark::{CodeBlockKind, Event, Options, Parser, Tag, TagEnd};
+use rayon::prelude::*;
 
 /// The top folder of the repository.
 fn root() -> PathBuf {
@@ -169,53 +171,65 @@ fn every_command_runs_as_it_is_written() {
     let path = std::env::join_paths(path).unwrap();
     let all = std::env::var_os("VRT_TEST_ALL").is_some();
     let only = std::env::var("VRT_BOOK_PAGE").ok();
-    let mut wrong = Vec::new();
-    let mut ran = 0;
     let start = Page::read(&root().join("docs/start.md"));
-    for (page, content) in pages() {
-        let name = page.file_name().unwrap().to_string_lossy().into_owned();
-        if only.as_ref().is_some_and(|only| *only != name) || content.commands().next().is_none() {
-            continue;
-        }
-        let folder = tempfile::tempdir().unwrap();
-        for block in start.blocks.iter().chain(&content.blocks) {
-            if let Some((_, file)) = block.info.split_once(" file=") {
-                fs::write(folder.path().join(file), &block.text).unwrap();
+    let pages: Vec<_> = pages()
+        .into_iter()
+        .map(|(path, page)| (path.file_name().unwrap().to_string_lossy().into_owned(), page))
+        .filter(|(name, page)| {
+            only.as_ref().is_none_or(|only| only == name) && page.commands().next().is_some()
+        })
+        .collect();
+    // Each page has a folder of its own.
+    let (ran, wrong): (Vec<usize>, Vec<Option<String>>) = pages
+        .par_iter()
+        .map(|(name, page)| {
+            let folder = tempfile::tempdir().unwrap();
+            for block in start.blocks.iter().chain(&page.blocks) {
+                if let Some((_, file)) = block.info.split_once(" file=") {
+                    fs::write(folder.path().join(file), &block.text).unwrap();
+                }
             }
-        }
-        let compiled = Command::new(programs.join("vrtcc"))
-            .args(["hello.c", "-o", "hello"])
-            .current_dir(folder.path())
-            .status()
-            .unwrap();
-        assert!(compiled.success(), "hello.c of docs/start.md");
-        for block in content.commands().filter(|block| all || !block.is_long) {
-            ran += 1;
-            let mut job = Command::new("timeout");
-            job.args(["--kill-after=5", "120", "bash", "-eu", "-c", &block.text]);
-            let inherited = std::env::vars_os().map(|(variable, _)| variable);
-            for variable in inherited.filter(|it| it.to_string_lossy().starts_with("VRT_")) {
-                job.env_remove(variable);
-            }
-            let job = job.env("PATH", &path).current_dir(folder.path()).stdin(Stdio::null());
-            let begin = Instant::now();
-            let output = job.output().unwrap();
-            println!("{name}: {:.1} s\n{}", begin.elapsed().as_secs_f64(), block.text);
-            if !output.status.success() {
-                let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-                wrong.push(format!(
-                    "{name}: {}\n{}\n{}{}",
-                    output.status,
-                    block.text,
-                    text(&output.stdout),
-                    text(&output.stderr)
-                ));
-                break;
-            }
-        }
-    }
+            let compiled = Command::new(programs.join("vrtcc"))
+                .args(["hello.c", "-o", "hello"])
+                .current_dir(folder.path())
+                .status()
+                .unwrap();
+            assert!(compiled.success(), "hello.c of docs/start.md");
+            let mut ran = 0;
+            let wrong = page.commands().filter(|block| all || !block.is_long).find_map(|block| {
+                ran += 1;
+                run(name, block, &path, folder.path()).err()
+            });
+            (ran, wrong)
+        })
+        .unzip();
+    let wrong: Vec<String> = wrong.into_iter().flatten().collect();
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
-    assert!(ran > 0, "no command has run");
+    assert!(ran.iter().sum::<usize>() > 0, "no command has run");
+}
+
+/// Runs the commands of a block of this page in this folder.
+///
+/// # Errors
+///
+/// What it printed, if it failed.
+fn run(page: &str, block: &Block, path: &OsStr, folder: &Path) -> Result<(), String> {
+    let mut job = Command::new("timeout");
+    job.args(["--kill-after=5", "120", "bash", "-eu", "-c", &block.text]);
+    let inherited = std::env::vars_os().map(|(variable, _)| variable);
+    for variable in inherited.filter(|it| it.to_string_lossy().starts_with("VRT_")) {
+        job.env_remove(variable);
+    }
+    let begin = Instant::now();
+    let job = job.env("PATH", path).current_dir(folder).stdin(Stdio::null());
+    let output = job.output().unwrap();
+    println!("{page}: {:.1} s\n{}", begin.elapsed().as_secs_f64(), block.text);
+    if output.status.success() {
+        return Ok(());
+    }
+    let [printed, errors] =
+        [output.stdout, output.stderr].map(|it| String::from_utf8_lossy(&it).into_owned());
+    Err(format!("{page}: {}\n{}\n{printed}{errors}", output.status, block.text))
 }
 
 #[test]

@@ -7,6 +7,8 @@
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use rayon::prelude::*;
+
 /// A command line, and words that its error has.
 type Line = (&'static str, &'static [&'static str]);
 
@@ -98,31 +100,30 @@ fn errors_are_short_and_name_what_is_wrong_and_what_is_right() {
         .output()
         .unwrap();
     assert!(compiled.status.success(), "{}", String::from_utf8_lossy(&compiled.stderr));
-    let mut wrong = Vec::new();
-    for (line, words) in LINES {
-        let mut all = line.split_whitespace();
-        let program = programs.join(all.next().unwrap());
-        let mut command = Command::new("timeout");
-        let command = command.arg("60").arg(program).args(all);
-        let output = command.current_dir(folder.path()).stdin(Stdio::null()).output().unwrap();
-        let text = String::from_utf8_lossy(&output.stderr);
-        println!("$ {line}\n{text}[status {}]\n", output.status.code().unwrap_or(-1));
-        let said: Vec<&str> = text
-            .lines()
-            .filter(|line| !line.trim().is_empty() && !line.starts_with("For more information"))
-            .collect();
-        let missing: Vec<_> = words.iter().filter(|word| !text.contains(**word)).collect();
-        let is_usage = words.contains(&"Usage");
-        if output.status.success()
-            || output.status.code().is_none_or(|code| code > 127)
-            || !missing.is_empty()
-            || text.contains("panicked")
-            || said.is_empty()
-            || said.len() > MOST && !is_usage
-        {
-            wrong.push(format!("{line}: {}, without {missing:?}:\n{text}", output.status));
-        }
-    }
+    let wrong: Vec<String> = LINES
+        .par_iter()
+        .filter_map(|(line, words)| {
+            let mut all = line.split_whitespace();
+            let program = programs.join(all.next().unwrap());
+            let mut command = Command::new("timeout");
+            let command = command.arg("60").arg(program).args(all);
+            let output = command.current_dir(folder.path()).stdin(Stdio::null()).output().unwrap();
+            let text = String::from_utf8_lossy(&output.stderr);
+            println!("$ {line}\n{text}[status {}]\n", output.status.code().unwrap_or(-1));
+            let said = text.lines().filter(|line| {
+                !line.trim().is_empty() && !line.starts_with("For more information")
+            });
+            let said = said.count();
+            let missing: Vec<_> = words.iter().filter(|word| !text.contains(**word)).collect();
+            let is_right = !output.status.success()
+                && output.status.code().is_some_and(|code| code <= 127)
+                && missing.is_empty()
+                && !text.contains("panicked")
+                && said > 0
+                && (said <= MOST || words.contains(&"Usage"));
+            (!is_right).then(|| format!("{line}: {}, without {missing:?}:\n{text}", output.status))
+        })
+        .collect();
     assert!(LINES.len() >= 60);
     assert!(wrong.is_empty(), "{} of {}:\n{}", wrong.len(), LINES.len(), wrong.join("\n"));
 }
