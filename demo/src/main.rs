@@ -26,7 +26,7 @@ use comfy_table::{CellAlignment, Table, presets::UTF8_FULL_CONDENSED};
 
 use run::{Finished, Job};
 use stage::{Search, Stage};
-use vrt_cli::Machine;
+use vrt_cli::{Machine, Others};
 
 /// Runs the same programs without and with load balancing, and at several ratios of ranks to PEs, and shows the gain.
 #[derive(Clone, Debug, Parser)]
@@ -101,11 +101,11 @@ const RATIO: u32 = 16;
 
 fn demonstrate(arguments: &Arguments) -> Result<(), DemoError> {
     let pes = arguments.vrt.pes();
-    let machine = Machine::at_start();
-    println!("{machine}");
-    if let Some(note) = machine.note() {
+    println!("{}", Machine::at_start());
+    if let Some(note) = Others::now().and_then(|others| others.note()) {
         println!("note: {note}");
     }
+    let others = Others::watch();
     println!("{pes} PEs, {RATIO} ranks on each; this takes about half a minute");
     let mut runs = Vec::new();
     let pilot = |words: &[String]| run::pilot(words, arguments);
@@ -160,6 +160,9 @@ fn demonstrate(arguments: &Arguments) -> Result<(), DemoError> {
     println!("- Jacobi, uneven, balanced, at {} ratios of ranks to PEs", sweep::RATIOS.len());
     let sweep = sweep::run(iterations, arguments)?;
     println!("{}\n{}", sweep.table(), sweep.best());
+    if let Some(note) = others.and_then(|others| others.note()) {
+        println!("note: {note}");
+    }
     report::write(&arguments.report, &runs, &sweep, pes)?;
     println!("what each PE and rank did, and when: {}", arguments.report.display());
     Ok(())

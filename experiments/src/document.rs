@@ -17,6 +17,7 @@
 //! | `FILE.md` | unchanged; figures (SVG) in the directory are shown |
 //! | `FILE.csv` | a table |
 //! | `FILE.txt` | a block of text; with ` last N` after the name, its last N lines |
+//! | `FILE.svg` | a figure, under the name `FILE.svg DESCRIPTION` |
 //!
 //! Each block ends with where and when it was measured.
 
@@ -55,6 +56,8 @@ pub enum DocumentError {
 pub struct Record {
     /// Where and when.
     pub machine: Machine,
+    /// Cores that other programs used on average in the meantime.
+    pub others: Option<f64>,
     /// The version of the source that was measured, from `git describe`.
     pub commit: String,
     /// What was run.
@@ -72,8 +75,8 @@ impl Record {
 impl fmt::Display for Record {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}, commit {}", self.machine.brief(), self.commit)?;
-        match self.machine.load {
-            Some(load) => write!(f, ", load before {load:.2}"),
+        match self.others {
+            Some(cores) => write!(f, ", other programs used {cores:.2} cores"),
             None => Ok(()),
         }
     }
@@ -91,7 +94,10 @@ pub fn of_results(results: &Path, name: &str) -> Option<String> {
         return Some(format!("*Not measured for this version: `scripts/figures {measurement}`*\n"));
     }
     let read = |ending| fs::read_to_string(results.join(format!("{file}.{ending}"))).ok();
-    let text = if let Some(markdown) = read("md") {
+    let text = if let Some((figure, description)) = name.split_once(".svg ") {
+        let figure = format!("{figure}.svg");
+        results.join(&figure).exists().then(|| format!("![{description}](results/{figure})"))?
+    } else if let Some(markdown) = read("md") {
         // Its figures lie beside it.
         let place = format!("](results/{measurement}/$1)");
         OWN_FIGURE.replace_all(markdown.trim_end(), place).into_owned()
@@ -229,28 +235,31 @@ mod tests {
         write("as-it-is.md", "![A](a.svg)\n[b](c/b.svg)\n");
         write("table.csv", "ranks,time\n16,\"1,2\"\n");
         write("printed.txt", "one\ntwo  \nthree\n\n");
+        write("a.svg", "<svg/>");
         assert_eq!(of_results(folder.path(), "switch/table"), None, "without a record");
         let mut machine = Machine::now();
         machine.processor = "Fast (family 1)".to_owned();
-        (machine.cores, machine.load) = (2, Some(0.125));
+        machine.cores = 2;
         machine.date = "2026-11-28T10:30:00Z".to_owned();
         let record = Record {
             machine,
+            others: Some(0.125),
             commit: "v1-3-gabc".to_owned(),
             command: "bench".to_owned(),
             seconds: 1.5,
         };
         write(Record::FILE, &serde_json::to_string(&record).unwrap());
-        let below = "\n\n<sub>Fast (family 1), 2 cores, 2026-11-28, commit v1-3-gabc, load before 0.12</sub>\n";
+        let below = "\n\n<sub>Fast (family 1), 2 cores, 2026-11-28, commit v1-3-gabc, other programs used 0.12 cores</sub>\n";
         for (name, text) in [
             ("switch/as-it-is", "![A](results/switch/a.svg)\n[b](c/b.svg)"),
             ("switch/table", "| ranks | time |\n|---|---|\n| 16 | 1,2 |"),
             ("switch/printed", "```text\none\ntwo\nthree\n```"),
+            ("switch/a.svg What it is", "![What it is](results/switch/a.svg)"),
             ("switch/printed last 2", "```text\ntwo\nthree\n```"),
         ] {
             assert_eq!(of_results(folder.path(), name), Some(format!("{text}{below}")), "{name}");
         }
-        for name in ["switch", "switch/other", "switch/printed last many"] {
+        for name in ["switch", "switch/other", "switch/b.svg What", "switch/printed last many"] {
             assert_eq!(of_results(folder.path(), name), None, "{name}");
         }
         let missing = "*Not measured for this version: `scripts/figures other`*\n";

@@ -1,13 +1,13 @@
 //! Lines over an axis, or bars over names, as SVG.
 //!
-//! Colours are those of Okabe and Ito, which people who cannot tell red from green can distinguish; marks and dashes
-//! carry the same information. The legend is below the chart, where there are no data.
+//! The legend is below the chart, where there are no data, and the machine below it.
 
 use std::path::Path;
 
 use plotters::coord::ranged1d::{AsRangedCoord, ValueFormatter};
-use plotters::element::{DashedPathElement, ErrorBarOrientV};
+use plotters::element::ErrorBarOrientV;
 use plotters::prelude::*;
+use vrt_cli::figure::{self, COLOURS, Drawn, Entry, LINE, Legend, Mark, Symbol, colour};
 
 use crate::Spread;
 
@@ -47,28 +47,11 @@ pub enum Axis {
     },
 }
 
-/// Size of a picture without its legend, and of a line of the legend.
+/// Size of a picture without its legend.
 const SIZE: (u32, u32) = (760, 440);
-const LINE: u32 = 20;
 /// Room for numbers at the edges of the chart; half of an axis's last number extends beyond its position.
 const MARGIN: u32 = 12;
 const RIGHT: u32 = 30;
-/// The approximate width of a letter of the legend.
-const LETTER: u32 = 7;
-
-const COLOURS: [RGBColor; 7] = [
-    RGBColor(0, 114, 178),
-    RGBColor(230, 159, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(86, 180, 233),
-    RGBColor(213, 94, 0),
-    RGBColor(0, 0, 0),
-];
-
-fn colour(number: usize) -> RGBColor {
-    COLOURS[number % COLOURS.len()]
-}
 
 /// The error bar of a line.
 fn error_bar(place: f64, of: &Spread, colour: RGBColor) -> Bar {
@@ -80,10 +63,17 @@ fn is_dashed(number: usize) -> bool {
     number / COLOURS.len() % 2 == 1
 }
 
-type Bar = ErrorBar<f64, f64, ErrorBarOrientV<f64, f64>>;
+/// How the points of a line are marked.
+fn mark(number: usize) -> Mark {
+    [Mark::Circle, Mark::Triangle, Mark::Cross][number % 3]
+}
 
-type DrawResult<'a> =
-    Result<(), DrawingAreaErrorKind<<SVGBackend<'a> as DrawingBackend>::ErrorType>>;
+/// What a bar is filled with; bars whose colour is already used are lighter.
+fn filled(number: usize) -> RGBAColor {
+    colour(number).mix(if is_dashed(number) { 0.5 } else { 1.0 })
+}
+
+type Bar = ErrorBar<f64, f64, ErrorBarOrientV<f64, f64>>;
 
 /// Draws the lines to a file, those with several runs with error bars, above a line that states where they were
 /// measured.
@@ -123,7 +113,7 @@ struct Figure<'a> {
 }
 
 impl Figure<'_> {
-    fn draw<X>(&self, range: X) -> DrawResult<'_>
+    fn draw<X>(&self, range: X) -> Drawn<'_>
     where
         X: AsRangedCoord<Value = f64>,
         X::CoordDescType: ValueFormatter<f64>,
@@ -132,8 +122,9 @@ impl Figure<'_> {
         let values = lines.iter().flat_map(|line| line.1.iter().map(|it| it.1));
         let values = values.chain(bars.iter().flatten().map(|it| it.1.most));
         let top = 1.05 * values.fold(f64::MIN_POSITIVE, f64::max);
-        let (in_line, legend) = self.legend_size();
-        let root = SVGBackend::new(path, (SIZE.0, SIZE.1 + legend + LINE)).into_drawing_area();
+        let legend = Legend::new(self.entries(), MARGIN, SIZE.0 - MARGIN);
+        let height = SIZE.1 + legend.height() + MARGIN + LINE;
+        let root = SVGBackend::new(path, (SIZE.0, height)).into_drawing_area();
         root.fill(&WHITE)?;
         let (area, below) = root.split_vertically(SIZE.1);
         let mut chart = ChartBuilder::on(&area)
@@ -163,7 +154,7 @@ impl Figure<'_> {
                 let left = |x: f64| x - 0.4 + at as f64 * wide;
                 let columns = points.iter().map(|(x, y)| {
                     let (left, right) = (left(*x), left(*x) + 0.9 * wide);
-                    Rectangle::new([(left, 0.0), (right, *y)], self.filled(at))
+                    Rectangle::new([(left, 0.0), (right, *y)], filled(at).filled())
                 });
                 chart.draw_series(columns)?;
                 let middle = |x: f64| left(x) + 0.45 * wide;
@@ -180,12 +171,14 @@ impl Figure<'_> {
             if axis == Axis::FromZero {
                 continue;
             }
-            match at % 3 {
-                0 => chart.draw_series(points.map(|it| Circle::new(it, 3, colour(at).filled())))?,
-                1 => chart.draw_series(
+            match mark(at) {
+                Mark::Circle => {
+                    chart.draw_series(points.map(|it| Circle::new(it, 3, colour(at).filled())))?
+                }
+                Mark::Triangle => chart.draw_series(
                     points.map(|it| TriangleMarker::new(it, 5, colour(at).filled())),
                 )?,
-                _ => chart.draw_series(points.map(|it| Cross::new(it, 4, style)))?,
+                Mark::Cross => chart.draw_series(points.map(|it| Cross::new(it, 4, style)))?,
             };
         }
         if let Axis::Named { names, mark: Some(height) } = axis {
@@ -193,53 +186,24 @@ impl Figure<'_> {
             let across = [(-0.5, height), (names.len() as f64 - 0.5, height)];
             chart.draw_series(DashedLineSeries::new(across, 6, 4, BLACK.stroke_width(2)))?;
         }
-        self.draw_legend(&below, in_line)?;
-        let footer = ("sans-serif", 11).into_font().color(&BLACK.mix(0.65));
-        root.draw(&Text::new(measured, (MARGIN as i32, (SIZE.1 + legend) as i32), footer))?;
+        legend.draw(&below)?;
+        figure::draw_footer(&root, MARGIN, measured)?;
         root.present()
     }
 
-    /// How a bar is filled; bars whose colour is already used are lighter.
-    fn filled(&self, number: usize) -> ShapeStyle {
-        colour(number).mix(if is_dashed(number) { 0.5 } else { 1.0 }).filled()
-    }
-
-    /// The number of names per line of the legend, and the height of the legend.
-    fn legend_size(&self) -> (usize, u32) {
-        let longest = self.lines.iter().map(|line| line.0.chars().count()).max().unwrap_or(0);
-        let wide = 40 + LETTER * longest as u32;
-        let in_line = ((SIZE.0 - 2 * MARGIN) / wide).max(1) as usize;
-        (in_line, LINE * self.lines.len().div_ceil(in_line) as u32 + MARGIN)
-    }
-
-    fn draw_legend<'b>(
-        &self,
-        area: &DrawingArea<SVGBackend<'b>, plotters::coord::Shift>,
-        in_line: usize,
-    ) -> DrawResult<'b> {
-        let wide = (SIZE.0 - 2 * MARGIN) as usize / in_line;
-        for (at, (name, _)) in self.lines.iter().enumerate() {
-            let x = (MARGIN as usize + at % in_line * wide) as i32;
-            let y = (at / in_line) as i32 * LINE as i32 + 8;
-            if let Axis::Named { .. } = self.axis {
-                area.draw(&Rectangle::new([(x, y - 5), (x + 24, y + 5)], self.filled(at)))?;
-            } else {
-                let (line, style) = ([(x, y), (x + 24, y)], colour(at).stroke_width(2));
-                match is_dashed(at) {
-                    true => area.draw(&DashedPathElement::new(line, 6, 4, style))?,
-                    false => area.draw(&PathElement::new(line, style))?,
+    /// What the legend says.
+    fn entries(&self) -> Vec<Entry> {
+        let entry = |(at, (name, _)): (usize, &Series)| {
+            let (colour, symbol) = match self.axis {
+                Axis::Named { .. } => (filled(at), Symbol::Bar),
+                Axis::FromZero | Axis::Span | Axis::Listed => {
+                    let mark = (self.axis != Axis::FromZero).then(|| mark(at));
+                    (colour(at).into(), Symbol::Line { is_dashed: is_dashed(at), mark })
                 }
-                let middle = (x + 12, y);
-                match (self.axis, at % 3) {
-                    (Axis::FromZero, _) => {}
-                    (_, 0) => area.draw(&Circle::new(middle, 3, colour(at).filled()))?,
-                    (_, 1) => area.draw(&TriangleMarker::new(middle, 5, colour(at).filled()))?,
-                    _ => area.draw(&Cross::new(middle, 4, style))?,
-                }
-            }
-            area.draw(&Text::new(name.clone(), (x + 30, y - 6), ("sans-serif", 13)))?;
-        }
-        Ok(())
+            };
+            Entry { name: name.clone(), colour, symbol }
+        };
+        self.lines.iter().enumerate().map(entry).collect()
     }
 
     /// The position on the axis at which a point is shown.
@@ -324,10 +288,7 @@ mod tests {
         let svg = drawn("lines", &lines, Axis::Listed);
         for name in &names {
             let [(x, y)] = places_of(&svg, name)[..] else { panic!("{name} stands once") };
-            assert!(
-                y >= SIZE.1 as i32 && x + (LETTER * 14) as i32 <= SIZE.0 as i32,
-                "{name}: {x}, {y}"
-            );
+            assert!(y >= SIZE.1 as i32 && x + 7 * 14 <= SIZE.0 as i32, "{name}: {x}, {y}");
         }
         let [(x, _)] = places_of(&svg, "100000")[..] else { panic!("the last number stands once") };
         assert!(x + 24 <= SIZE.0 as i32, "{x}");

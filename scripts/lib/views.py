@@ -1,6 +1,8 @@
-"""What scripts/views compares: views.py trace FOLDER BROWSER, views.py monitor FOLDER BROWSER BIN."""
+"""What scripts/views looks at: views.py trace|many|replay|demo FOLDER BROWSER, views.py monitor FOLDER BROWSER BIN,
+views.py figures FOLDER BROWSER FILE.."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -171,5 +173,88 @@ def monitor(folder, program, binaries):
         job.kill()
 
 
+def many(folder, program):
+    """A page of very many ranks and events stays usable: how long it takes to appear, and to be zoomed."""
+    with open(f"{folder}/many.json") as file:
+        job = json.load(file)
+    with Browser(program, folder) as browser:
+        browser.open(f"file://{folder}/many.html")
+        assert int(browser.text("n-ranks")) == len(job["ranks"]) >= 1000
+        paint = Browser.until("the first paint", lambda: browser.value(
+            "(performance.getEntriesByName('first-contentful-paint')[0] || {}).startTime"))
+        drawn = lambda: browser.value(
+            "(() => { const begin = performance.now(); drawTimeline(); drawCurves(); return performance.now() - begin; })()")
+        said = []
+        for rows in ("by-pe", "by-rank"):
+            browser.click(rows)
+            for what, part in [("all", 1), ("a hundredth", 1e-2)]:
+                browser.value(f"look({browser.value('END')} * .5, {browser.value('END')} * (.5 + {part} / 2))")
+                said.append(f"{rows[3:]}s, {what}: {drawn():.0f} ms")
+        browser.click("whole")
+        browser.picture(f"{folder}/many.png")
+        print(f"{len(job['ranks'])} ranks, {job['sent'] + job['matched']} sends and receives,"
+              f" {os.path.getsize(f'{folder}/many.html') / 1e6:.1f} MB: first paint after {paint:.0f} ms; drawn anew: {'; '.join(said)}")
+
+
+def replay(folder, program):
+    with Browser(program, folder) as browser:
+        browser.open(f"file://{folder}/replay.html")
+        rows = browser.value("data.rows.map(it => it.name)")
+        assert len(rows) > 3, rows
+        for canvas in ("curve", "before", "after"):
+            assert browser.colours(canvas) > 3, f"{canvas} is blank"
+        browser.value("document.querySelectorAll('#rows button')[1].click()")
+        assert browser.text("name") == rows[1]
+        browser.picture(f"{folder}/replay.png")
+        browser.axe(folder)
+        browser.dark(True)
+        browser.picture(f"{folder}/replay-dark.png")
+    print(f"the page of a replay shows {len(rows)} rows; a picture: {folder}/replay.png")
+
+
+def demo(folder, program):
+    with Browser(program, folder) as browser:
+        browser.open(f"file://{folder}/demo.html")
+        rows = browser.value("[...document.querySelectorAll('table tr')].slice(1).map(it => it.cells[0].textContent)")
+        pages = browser.value("[...document.querySelectorAll('a')].map(it => it.getAttribute('href'))")
+        assert len(rows) == len(pages) == 4, (rows, pages)
+        assert browser.value("document.querySelectorAll('svg circle').length") >= 5
+        browser.picture(f"{folder}/demo.png")
+        browser.axe(folder)
+        browser.dark(True)
+        browser.picture(f"{folder}/demo-dark.png")
+        browser.dark(False)
+        for page in pages:
+            browser.open(f"file://{folder}/{page}")
+            assert browser.colours("timeline") > 3, page
+    print(f"the demo's page shows {', '.join(rows)}; a picture: {folder}/demo.png")
+
+
+def figures(folder, program, *files):
+    """No label of a figure is cut off or written over another one."""
+    with Browser(program, folder) as browser:
+        wrong = []
+        for file in files:
+            browser.open(f"file://{os.path.realpath(file)}")
+            texts = browser.value(
+                "(() => { const all = document.documentElement.getBoundingClientRect();"
+                " return [[all.left, all.top, all.right, all.bottom, ''], ...[...document.querySelectorAll('text')].map(it => {"
+                " const box = it.getBoundingClientRect(); return [box.left, box.top, box.right, box.bottom, it.textContent.trim()]; })]; })()")
+            whole, *texts = texts
+            for box in texts:
+                if box[0] < whole[0] - 1 or box[1] < whole[1] - 1 or box[2] > whole[2] + 1 or box[3] > whole[3] + 1:
+                    wrong.append(f"{file}: {box[4]} is cut off")
+            for at, a in enumerate(texts):
+                for b in texts[at + 1:]:
+                    wide = min(a[2], b[2]) - max(a[0], b[0])
+                    high = min(a[3], b[3]) - max(a[1], b[1])
+                    # The box of a text has room above and below its letters.
+                    if wide > 2 and high > 6:
+                        wrong.append(f"{file}: {a[4]} and {b[4]} are in one place")
+        assert not wrong, "\n".join(wrong)
+    print(f"{len(files)} figures: no label is cut off or on another one")
+
+
 if __name__ == "__main__":
-    {"trace": trace, "monitor": monitor}[sys.argv[1]](*sys.argv[2:])
+    looks = {"trace": trace, "monitor": monitor, "many": many, "replay": replay, "demo": demo, "figures": figures}
+    looks[sys.argv[1]](*sys.argv[2:])

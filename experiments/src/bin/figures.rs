@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use clap::{Parser, Subcommand};
 use experiments::document::{self, DocumentError, Record};
-use vrt_cli::Machine;
+use vrt_cli::{Machine, Others};
 
 /// Measure, and fill the results into documents.
 #[derive(Parser)]
@@ -74,8 +74,8 @@ fn measure(folder: &Path, command: &[String]) -> Result<(), Error> {
     };
     fs::create_dir_all(folder).map_err(file_error(folder))?;
     let machine = Machine::now();
-    if machine.is_busy() {
-        eprintln!("figures: other programs use the machine ({machine}): these figures say little");
+    if let Some(note) = Others::now().and_then(|others| others.note()) {
+        eprintln!("figures: {note}");
     }
     let out = folder.display().to_string();
     let temporary = std::env::temp_dir().join(format!("vrt-figures-{}", std::process::id()));
@@ -84,7 +84,7 @@ fn measure(folder: &Path, command: &[String]) -> Result<(), Error> {
     let filled = |word: &String| word.replace("{out}", &out).replace("{tmp}", &other);
     let words: Vec<String> = command.iter().map(filled).collect();
     let shown = command.join(" ");
-    let began = Instant::now();
+    let (began, others) = (Instant::now(), Others::watch());
     let mut child = Command::new(&words[0]);
     let output = child.args(&words[1..]).stdin(Stdio::null()).stderr(Stdio::inherit()).output();
     // What is left there is nothing that the documents show.
@@ -96,7 +96,8 @@ fn measure(folder: &Path, command: &[String]) -> Result<(), Error> {
         return Err(Error::Failed { command: shown, status, printed });
     }
     let seconds = began.elapsed().as_secs_f64();
-    let record = Record { machine, commit: commit(), command: shown, seconds };
+    let others = others.and_then(|others| others.cores());
+    let record = Record { machine, others, commit: commit(), command: shown, seconds };
     // Strings and numbers can be written as JSON.
     let record = format!("{:#}\n", serde_json::json!(record));
     for (name, text) in [("printed.txt", &*printed), (Record::FILE, &*record)] {

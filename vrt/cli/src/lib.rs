@@ -5,6 +5,8 @@
 //! that is installed: `VRT_PRINT=man uts > uts.1`, `VRT_PRINT=bash uts > completions/uts`. `scripts/install` and
 //! `scripts/package` do that for all programs.
 
+#[cfg(feature = "figure")]
+pub mod figure;
 mod machine;
 
 use std::io::{self, Write};
@@ -14,7 +16,7 @@ use std::str::FromStr;
 use clap::Command;
 use clap_complete::Shell;
 
-pub use machine::Machine;
+pub use machine::{Machine, Others};
 
 /// Parses the value of an option that counts something.
 ///

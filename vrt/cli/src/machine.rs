@@ -1,8 +1,10 @@
-//! The machine that a program runs on, and what else it does: what a measurement has to say of its surroundings.
+//! The machine that a program runs on, and what other programs do there: what a measurement has to say of its
+//! surroundings.
 
 use std::fmt;
 use std::fs;
 use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
@@ -47,17 +49,6 @@ impl Machine {
         AT_START.get_or_init(Machine::now)
     }
 
-    /// What to tell who measures here, if other programs use the cores.
-    #[must_use]
-    pub fn note(&self) -> Option<String> {
-        let Machine { cores, load, .. } = self;
-        let load = load.filter(|_| self.is_busy())?;
-        let s = if *cores == 1 { "" } else { "s" };
-        Some(format!(
-            "other programs use this machine (load {load:.2} on {cores} core{s}): times are unreliable"
-        ))
-    }
-
     /// What stands below a figure: the processor, its cores, and the day.
     #[must_use]
     pub fn brief(&self) -> String {
@@ -65,12 +56,102 @@ impl Machine {
         let (day, s) = (date.split('T').next().unwrap_or(date), if *cores == 1 { "" } else { "s" });
         format!("{processor}, {cores} core{s}, {day}")
     }
+}
 
-    /// Whether other programs used the cores: then times say little.
+/// What other programs use of the cores that this process may use.
+///
+/// The load average is no measure of it: a minute after a build it still shows the build.
+#[derive(Clone, Copy, Debug)]
+pub struct Others {
+    began: Instant,
+    /// Seconds that the cores had worked, for whomever.
+    busy: f64,
+    /// Seconds that they had worked for this process and for its children that have ended.
+    own: f64,
+}
+
+impl Others {
+    /// The share of a core, for each core, above which times are unreliable.
+    const TOO_MUCH: f64 = 0.1;
+
+    /// Begins to watch; `None` where the kernel does not say what the cores do.
     #[must_use]
-    pub fn is_busy(&self) -> bool {
-        self.load.is_some_and(|load| load > 0.3 * self.cores as f64)
+    pub fn watch() -> Option<Others> {
+        Some(Others { began: Instant::now(), busy: busy()?, own: own()? })
     }
+
+    /// Watches for a quarter of a second, in which this process should do nothing.
+    #[must_use]
+    pub fn now() -> Option<Others> {
+        let others = Others::watch();
+        std::thread::sleep(Duration::from_millis(250));
+        others
+    }
+
+    /// The number of cores that they used on average since then. What children of this process used counts as theirs
+    /// until the child was waited for.
+    #[must_use]
+    pub fn cores(&self) -> Option<f64> {
+        let used = (busy()? - self.busy) - (own()? - self.own);
+        Some((used / self.began.elapsed().as_secs_f64()).max(0.0))
+    }
+
+    /// What to tell who measures here, if they used a good part of the cores.
+    #[must_use]
+    pub fn note(&self) -> Option<String> {
+        let cores = std::thread::available_parallelism().map_or(1, usize::from);
+        note(self.cores()?, cores)
+    }
+}
+
+fn note(used: f64, cores: usize) -> Option<String> {
+    let s = if cores == 1 { "" } else { "s" };
+    (used > Others::TOO_MUCH * cores as f64).then(|| {
+        format!("other programs use {used:.1} of {cores} core{s} here: times are unreliable")
+    })
+}
+
+/// The unit of times in `/proc`, `USER_HZ`, in seconds: the kernel's interface has it at 100 everywhere but on Alpha.
+const TICK: f64 = 0.01;
+
+/// Seconds that the cores that this process may use have worked, also for other guests of the same host.
+fn busy() -> Option<f64> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let allowed = status.lines().find_map(|line| line.strip_prefix("Cpus_allowed_list:"))?;
+    let allowed: Vec<(u32, u32)> = allowed
+        .trim()
+        .split(',')
+        .map(|range| {
+            let (first, last) = range.split_once('-').unwrap_or((range, range));
+            Some((first.parse().ok()?, last.parse().ok()?))
+        })
+        .collect::<Option<_>>()?;
+    let cores = fs::read_to_string("/proc/stat").ok()?;
+    let mut ticks = 0;
+    for line in cores.lines() {
+        let mut fields = line.split_whitespace();
+        let number = fields.next().and_then(|name| name.strip_prefix("cpu")?.parse::<u32>().ok());
+        let Some(number) = number else { continue };
+        if allowed.iter().any(|(first, last)| (*first..=*last).contains(&number)) {
+            let of: Vec<u64> = fields.map(|field| field.parse().ok()).collect::<Option<_>>()?;
+            // user, nice, system, idle, waiting for disks, interrupts of two kinds, stolen; guests are in the first two.
+            let [user, nice, system, _, _, interrupts, late, stolen, ..] = of[..] else {
+                return None;
+            };
+            ticks += user + nice + system + interrupts + late + stolen;
+        }
+    }
+    Some(ticks as f64 * TICK)
+}
+
+/// Seconds of a core that this process and its children that have ended have used.
+fn own() -> Option<f64> {
+    let text = fs::read_to_string("/proc/self/stat").ok()?;
+    // The name, in brackets, may contain anything; the state is the third field.
+    let (_, fields) = text.rsplit_once(')')?;
+    let times = fields.split_whitespace().skip(14 - 3).take(4);
+    let ticks: u64 = times.map(|field| field.parse::<u64>().ok()).sum::<Option<u64>>()?;
+    Some(ticks as f64 * TICK)
 }
 
 /// One line: `host: 2 cores of AMD EPYC (family 25, model 1), 23 GiB, Linux 6.18, 2026-11-28T10:30:00Z, load 0.1`.
@@ -121,6 +202,7 @@ fn load() -> Option<f64> {
 }
 
 #[cfg(test)]
+#[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
     use super::*;
 
@@ -141,11 +223,30 @@ mod tests {
     }
 
     #[test]
-    fn a_machine_with_other_programs_is_busy() {
-        let of = |load| Machine { load, cores: 2, ..Machine::now() }.is_busy();
-        assert!(of(Some(1.0)) && !of(Some(0.2)) && !of(None));
-        let note =
-            Machine { load: Some(1.0), cores: 2, ..Machine::now() }.note().unwrap_or_default();
-        assert!(note.contains("load 1.00 on 2 cores"), "{note}");
+    fn what_children_use_is_not_others_but_what_others_use_is() {
+        let others = Others::watch().unwrap();
+        let spin = || {
+            let script = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+            std::process::Command::new("sh").args(["-c", script]).spawn().unwrap()
+        };
+        let began = others.own;
+        assert!(spin().wait().unwrap().success());
+        let own = own().unwrap() - began;
+        assert!(own > 0.0, "{own}");
+        // Running, a child is one of the others.
+        let watched = Others::watch().unwrap();
+        let mut child = spin();
+        std::thread::sleep(Duration::from_millis(100));
+        let meanwhile = watched.cores().unwrap();
+        assert!(child.wait().unwrap().success());
+        assert!(meanwhile > 0.0, "{meanwhile}");
+    }
+
+    #[test]
+    fn others_are_told_when_they_matter() {
+        assert_eq!(note(0.1, 2), None);
+        let told = "other programs use 0.5 of 2 cores here: times are unreliable";
+        assert_eq!(note(0.5, 2).as_deref(), Some(told));
+        assert!(note(0.5, 1).is_some_and(|it| it.contains("0.5 of 1 core here")));
     }
 }

@@ -132,7 +132,8 @@ fn finite<S: Serializer>(number: &f64, serializer: S) -> Result<S::Ok, S::Error>
 
 impl Snapshot {
     /// As JSON.
-    pub(super) fn json(&self) -> String {
+    #[must_use]
+    pub fn json(&self) -> String {
         let text = vrt_balance::json::text(self).unwrap_or_default();
         String::from_utf8(text).unwrap_or_default()
     }

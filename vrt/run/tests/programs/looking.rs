@@ -181,6 +181,8 @@ fn top_asks_any_job() {
     let pes = rows[..heading].iter().filter(|row| row.len() == 7 && row[0].parse::<u32>().is_ok());
     let own: Vec<&str> = pes.map(|row| row[2]).collect();
     assert!(own.len() == 2 && own.iter().all(|own| own.ends_with('%')), "{shown}");
+    let json = top(&["--json", "--every", "0.1", &pid.to_string()]).succeeds();
+    check(&serde_json::from_str(&json.out).unwrap(), pid);
 
     let mut connection = Connection::to(pid).unwrap();
     let first = connection.look().unwrap();

@@ -13,44 +13,32 @@
 //! +-------------------------+
 //! | time in ranks           |
 //! +-------------------------+
+//! machine, date
 //! ```
 
 use std::error::Error;
 use std::ops::Range;
 use std::path::Path;
 
-use plotters::coord::Shift;
-use plotters::element::DashedPathElement;
 use plotters::prelude::*;
+use vrt_cli::Machine;
+use vrt_cli::figure::{self, Area, Entry, LINE, Legend, Mark, Symbol, colour};
 
 use crate::job::Shares;
 use crate::options::{Configuration, Plan};
 use crate::results::{Results, Summary, digits};
 
 const WIDTH: u32 = 900;
-/// Heights of the title, of a line of the legend, of the three charts.
+/// Heights of the title and of the three charts.
 const TITLE: u32 = 34;
-const LINE: u32 = 20;
 const CHARTS: [u32; 3] = [360, 240, 190];
-/// Balancers per line of the legend.
-const IN_LINE: usize = 4;
 /// Left margin of a chart, for its numbers.
 const LEFT: u32 = 80;
 /// Characters of a title that fit.
 const LETTERS: usize = 100;
 /// Horizontal distance between the points of two balancers, in powers of two.
 const BESIDE: f64 = 0.05;
-/// The palette of Okabe and Ito, which people who cannot tell red from green can distinguish.
-const COLOURS: [RGBColor; 6] = [
-    RGBColor(0, 114, 178),
-    RGBColor(230, 159, 0),
-    RGBColor(0, 158, 115),
-    RGBColor(204, 121, 167),
-    RGBColor(86, 180, 233),
-    RGBColor(213, 94, 0),
-];
 
-type Area<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 type Drawn = Result<(), Box<dyn Error>>;
 
 /// The runs of one balancer, by ratio.
@@ -64,21 +52,23 @@ struct Series<'a> {
 pub fn write(plan: &Plan, results: &Results, path: &Path) -> Drawn {
     let all = results.summaries();
     let series = series(&all);
-    let legend = LINE * series.len().div_ceil(IN_LINE) as u32 + 6;
-    let root = SVGBackend::new(path, (WIDTH, TITLE + legend + LINE + CHARTS.iter().sum::<u32>()))
-        .into_drawing_area();
+    let (balancers, parts) = (legend(&series), legend_of_shares());
+    let heights = [TITLE, balancers.height() + 6, parts.height(), CHARTS.iter().sum(), LINE];
+    let root = SVGBackend::new(path, (WIDTH, heights.iter().sum())).into_drawing_area();
     root.fill(&WHITE)?;
     let (title, rest) = root.split_vertically(TITLE);
     title.titled(&words(plan), ("sans-serif", 17))?;
-    let (above, rest) = rest.split_vertically(legend);
-    draw_legend(&series, &above)?;
+    let (above, rest) = rest.split_vertically(heights[1]);
+    balancers.draw(&above)?;
     let (values, rest) = rest.split_vertically(CHARTS[0]);
-    let (parts, rest) = rest.split_vertically(LINE);
-    let (shares, work) = rest.split_vertically(CHARTS[1]);
+    let (between, rest) = rest.split_vertically(heights[2]);
+    let (shares, rest) = rest.split_vertically(CHARTS[1]);
+    let (work, _) = rest.split_vertically(CHARTS[2]);
     draw_values(plan, &results.unit(plan), &series, &values)?;
-    draw_legend_of_shares(&parts)?;
+    parts.draw(&between)?;
     draw_shares(&series, &shares)?;
     draw_work(&series, &work)?;
+    figure::draw_footer(&root, LEFT, &Machine::at_start().brief())?;
     root.present()?;
     Ok(())
 }
@@ -106,7 +96,7 @@ fn series<'a>(all: &[(&'a Configuration, Summary)]) -> Vec<Series<'a>> {
         match found.iter_mut().find(|it| it.strategy == configuration.strategy) {
             Some(series) => series.points.push(point),
             None => {
-                let colour = COLOURS[found.len() % COLOURS.len()];
+                let colour = colour(found.len());
                 let strategy = configuration.strategy.as_str();
                 found.push(Series { strategy, colour, points: vec![point] });
             }
@@ -136,29 +126,23 @@ fn ratio(at: &f64) -> String {
     if (ratio - ratio.round()).abs() < 1e-6 { format!("{}", ratio.round()) } else { String::new() }
 }
 
-fn draw_legend(series: &[Series], area: &Area) -> Drawn {
-    let wide = (WIDTH - LEFT) as usize / IN_LINE;
-    for (number, Series { strategy, colour, .. }) in series.iter().enumerate() {
-        let left = LEFT as usize + number % IN_LINE * wide;
-        let top = number / IN_LINE * LINE as usize + LINE as usize / 2;
-        let (x, y) = (left as i32 + 12, top as i32);
-        area.draw(&PathElement::new([(x, y), (x + 24, y)], colour.stroke_width(3)))?;
+fn legend(series: &[Series]) -> Legend {
+    let entry = |Series { strategy, colour, .. }: &Series| {
         let name = if *strategy == crate::options::NONE { "not balanced" } else { strategy };
-        area.draw(&Text::new(name.to_owned(), (x + 30, y - 6), ("sans-serif", 13)))?;
-    }
-    Ok(())
+        let symbol = Symbol::Line { is_dashed: false, mark: None };
+        Entry { name: name.to_owned(), colour: (*colour).into(), symbol }
+    };
+    Legend::new(series.iter().map(entry).collect(), LEFT, WIDTH)
 }
 
-fn draw_legend_of_shares(area: &Area) -> Drawn {
-    let (left, y) = (LEFT as i32 + 12, LINE as i32 / 2);
-    let words = ("sans-serif", 13);
-    area.draw(&PathElement::new([(left, y), (left + 24, y)], BLACK.stroke_width(2)))?;
-    area.draw(&Text::new("idle", (left + 30, y - 6), words))?;
-    let left = left + 205;
-    let line = [(left, y), (left + 24, y)];
-    area.draw(&DashedPathElement::new(line, 6, 4, BLACK.stroke_width(2)))?;
-    area.draw(&Text::new("overhead: the runtime's own", (left + 30, y - 6), words))?;
-    Ok(())
+fn legend_of_shares() -> Legend {
+    let entry = |(name, is_dashed, mark): (&str, bool, Mark)| {
+        let symbol = Symbol::Line { is_dashed, mark: Some(mark) };
+        Entry { name: name.to_owned(), colour: BLACK.into(), symbol }
+    };
+    let entries =
+        [("idle", false, Mark::Circle), ("overhead: the runtime's own", true, Mark::Triangle)];
+    Legend::new(entries.map(entry).to_vec(), LEFT, WIDTH)
 }
 
 /// A number at an axis, without redundant zeros.

@@ -25,7 +25,7 @@ use clap::{CommandFactory, Parser};
 use job::{JobError, Run};
 use options::{Configuration, Options, OptionsError, Plan};
 use results::Results;
-use vrt_cli::Machine;
+use vrt_cli::{Machine, Others};
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -61,9 +61,10 @@ fn main() -> ExitCode {
 }
 
 fn sweep(plan: &Plan) -> Result<(), SweepError> {
-    if let Some(note) = Machine::at_start().note() {
+    if let Some(note) = Others::now().and_then(|others| others.note()) {
         eprintln!("vrtrun sweep: note: {note}");
     }
+    let others = Others::watch();
     let mut results = Results::new(&plan.configurations);
     let all = plan.configurations.len() * plan.repeat;
     let mut first: Vec<(Configuration, String)> = Vec::new();
@@ -83,6 +84,9 @@ fn sweep(plan: &Plan) -> Result<(), SweepError> {
         .map_err(|error| SweepError::Draw(figure, error.to_string()))?;
     print!("{}", results.text(plan));
     println!("machine        {}", Machine::at_start());
+    if let Some(note) = others.and_then(|others| others.note()) {
+        println!("note           {note}");
+    }
     println!("files          {}: sweep.csv, sweep.json, sweep.svg", plan.out.display());
     Ok(())
 }

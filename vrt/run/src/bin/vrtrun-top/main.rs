@@ -41,6 +41,10 @@ struct Options {
     #[arg(long)]
     once: bool,
 
+    /// Print all of it once, as JSON
+    #[arg(long)]
+    json: bool,
+
     /// Seconds between two snapshots
     #[arg(long, default_value_t = 1.0, value_name = "SECONDS", value_parser = seconds)]
     every: f64,
@@ -100,14 +104,17 @@ fn top(options: &Options) -> Result<(), TopError> {
     let mut job = Connection::to(process)?;
     let first = job.look()?;
     let is_terminal = std::io::stdout().is_terminal() && std::io::stdin().is_terminal();
-    if options.once || !is_terminal {
+    if options.once || options.json || !is_terminal {
         std::thread::sleep(Duration::from_secs_f64(options.every));
         // Parts of the time are those since the first look, from which on they are measured.
         let shot = match job.look() {
             Err(LookError::Over) => first,
             again => again?,
         };
-        print::table(&shot, options.sort);
+        match options.json {
+            true => println!("{}", shot.json()),
+            false => print::table(&shot, options.sort),
+        }
         return Ok(());
     }
     let mut terminal = ratatui::try_init()?;
