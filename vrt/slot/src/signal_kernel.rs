@@ -6,6 +6,11 @@
 //! it has interrupted the runtime, which must not be left by a jump nor be re-entered, the rank is woken, and a timer
 //! of the PE nudges it again a moment later.
 //!
+//! **No handler on top of another one.** Timers may expire faster than their nudges are handled. So the kernel holds
+//! back nudges while the handler checks, and lets them through only while it runs handlers of the rank, which may leave
+//! by a jump; after each of them they are held back before it checks again. What arrives in a rank's handler, which
+//! blocks its own signal, finds nothing to run. So the frames of the kernel on a stack are as few as in a process.
+//!
 //! **Interrupted calls.** The kernel continues an interrupted system call after a handler with `SA_RESTART`, as the
 //! nudge's is, because it may have been another rank's signal. If one of the rank's own handlers ran that has not
 //! requested this, the call ends with `EINTR`: by changing the registers to which the nudge's handler returns, and
@@ -94,7 +99,7 @@ impl Bears {
 pub(super) fn system_call(number: c_long, [a, b, c, d]: [usize; 4]) -> c_long {
     static REAL: Real = Real::new(c"syscall");
     type Function = unsafe extern "C-unwind" fn(c_long, ...) -> c_long;
-    // SAFETY: libc's function of this name has this type; the calls made here only signal, and wake.
+    // SAFETY: libc's function of this name has this type; the calls made here only signal, wake, and set masks.
     unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.of_process())(number, a, b, c, d) }
 }
 
@@ -191,18 +196,22 @@ pub(super) fn has_begun() -> bool {
 pub fn begin() {
     prepare();
     HAS_BEGUN.store(true, Ordering::Relaxed);
-    // SAFETY: a plain call; handlers of the types that the flags say; zeros are a valid action.
+    // SAFETY: a plain call; handlers of the types that the flags say; zeros are a valid action, and the empty set.
     unsafe {
         THREAD.store(libc::gettid(), Ordering::Relaxed);
-        for (signal, handler) in [
-            (number(), on_nudge as *const ()),
-            (libc::SIGCHLD, on_child as *const ()),
-            (libc::SIGPIPE, on_pipe as *const ()),
+        let mut held: libc::sigset_t = std::mem::zeroed();
+        libc::sigaddset(&raw mut held, number());
+        libc::sigaddset(&raw mut held, libc::SIGCHLD);
+        for (signal, handler, flags, mask) in [
+            (number(), on_nudge as *const (), 0, held),
+            (libc::SIGCHLD, on_child as *const (), 0, held),
+            // It runs the rank's handler at once, which may leave by a jump.
+            (libc::SIGPIPE, on_pipe as *const (), libc::SA_NODEFER, std::mem::zeroed()),
         ] {
             let mut action: libc::sigaction = std::mem::zeroed();
             action.sa_sigaction = handler as usize;
-            // A handler of a rank's may leave by a jump: so nothing stays blocked.
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER;
+            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | flags;
+            action.sa_mask = mask;
             libc::sigaction(signal, &raw const action, std::ptr::null_mut());
         }
     }
@@ -239,15 +248,24 @@ pub(super) fn follow(caller: Caller, signal: c_int) {
     }
     let action = caller.signals.action(signal);
     let is_blocked = caller.thread.blocked.load(Ordering::SeqCst) & bit(signal) != 0;
-    let is_fault =
-        [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT].contains(&signal);
+    const FAULTS: [c_int; 5] =
+        [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT];
+    let is_fault = FAULTS.contains(&signal);
     if is_fault && !action.is_handler() {
         return;
     }
-    // SAFETY: zeros are a valid action; a handler of the type that the flags say.
+    // SAFETY: zeros are a valid action, whose set is filled in; a handler of the type that the flags say.
     unsafe {
         let mut kernels: libc::sigaction = std::mem::zeroed();
-        kernels.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | libc::SA_NODEFER;
+        kernels.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
+        if is_fault {
+            kernels.sa_flags |= libc::SA_NODEFER;
+        } else {
+            libc::sigfillset(&raw mut kernels.sa_mask);
+            for fault in FAULTS {
+                libc::sigdelset(&raw mut kernels.sa_mask, fault);
+            }
+        }
         kernels.sa_sigaction = match (action.is_handler(), is_fault) {
             (true, true) => on_fault as *const () as usize,
             (true, false) => on_any as *const () as usize,
@@ -428,12 +446,35 @@ fn has_some(slot: &SlotHeader) -> bool {
 /// In a handler, with the kernel's arguments; it has interrupted the caller's code.
 unsafe fn deliver_in_handler(caller: Caller, context: *mut c_void) {
     TIMES.store(0, Ordering::Relaxed);
-    let before = caller.thread.interrupting.load(Ordering::Relaxed);
-    caller.deliver(context);
+    let (signals, thread) = (caller.signals, caller.thread);
+    let before = thread.interrupting.load(Ordering::Relaxed);
+    let is_deliverable = || {
+        signals.collect(caller.slot);
+        signals.is_deliverable(thread)
+    };
+    // SAFETY: as the caller promises; a set begins with a word, in which each signal has a bit.
+    let interrupted = unsafe {
+        (&raw const (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast::<u64>().read()
+    };
+    // Without the lock, which the interrupted code has, nothing can be taken; it repeats the nudge.
+    while signals.lock.with(is_deliverable) == Some(true) {
+        let held = set_mask(interrupted);
+        caller.deliver(context);
+        set_mask(held);
+    }
     if caller.thread.interrupting.load(Ordering::Relaxed) != before {
         // SAFETY: as the caller promises.
         unsafe { end_call(context) };
     }
+}
+
+/// Sets which signals the kernel holds back from this thread, a bit for each; returns those that it held back.
+fn set_mask(mask: u64) -> u64 {
+    let mut before = 0_u64;
+    let (new, old) = ((&raw const mask) as usize, (&raw mut before) as usize);
+    let arguments = [libc::SIG_SETMASK as usize, new, old, size_of::<u64>()];
+    system_call(libc::SYS_rt_sigprocmask, arguments);
+    before
 }
 
 /// Ends the system call that the kernel would continue after the handler.
