@@ -101,7 +101,7 @@ fn threads() {
 #[test]
 fn timers() {
     all_are_as_a_process(
-        "posix_timers overruns interval_timers ended_timers",
+        "posix_timers overruns timers_at_once interval_timers ended_timers",
         &[STILL, MOVING, ON_ONE_PE],
     );
 }

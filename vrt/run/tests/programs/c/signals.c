@@ -10,6 +10,7 @@
 #include <setjmp.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -957,6 +958,35 @@ static void overruns(void) {
     say("overrun %d, the same %d\n", info.si_overrun > 3, timer_getoverrun(id) == info.si_overrun);
     timer_delete(id);
 }
+/* However many come at once, their frames do not lie on one another. */
+static volatile uintptr_t deepest;
+static void dig(int signal) {
+    char here;
+    count(signal);
+    if ((uintptr_t)&here < deepest) deepest = (uintptr_t)&here;
+}
+static void timers_at_once(void) {
+    enum { TIMERS = 32 };
+    timer_t timers[TIMERS];
+    struct itimerspec soon = {{0, 0}, {0, 0}};
+    struct timespec now;
+    char here;
+    deepest = (uintptr_t)&here;
+    handle(SIGALRM, dig, 0);
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    soon.it_value = now;
+    soon.it_value.tv_sec += (now.tv_nsec + 5000000) / 1000000000;
+    soon.it_value.tv_nsec = (now.tv_nsec + 5000000) % 1000000000;
+    for (int i = 0; i < TIMERS; i++) {
+        struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+        timer_create(CLOCK_MONOTONIC, &event, &timers[i]);
+        timer_settime(timers[i], TIMER_ABSTIME, &soon, NULL);
+    }
+    while (!came) {}
+    sleep_ms(1);
+    for (int i = 0; i < TIMERS; i++) timer_delete(timers[i]);
+    say("came %d, deep %d\n", came > 0, (uintptr_t)&here - deepest > 24 << 10);
+}
 static void interval_timers(void) {
     struct itimerval value = {{0, 2000}, {0, 2000}}, none = {{0, 0}, {0, 0}}, old;
     handle(SIGALRM, count, 0);
@@ -1005,7 +1035,7 @@ static const struct {
     CASE(child_handles_its_own), CASE(child_signals_its_parent), CASE(child_stops), CASE(sent_to_oneself),
     CASE(queued), CASE(taken_by_sigwait), CASE(flags_of_handlers), CASE(thread_in_sigwait),
     CASE(thread_is_signalled), CASE(thread_signals_main), CASE(masks_of_threads), CASE(thread_sets_timer),
-    CASE(posix_timers), CASE(overruns), CASE(interval_timers),
+    CASE(posix_timers), CASE(overruns), CASE(timers_at_once), CASE(interval_timers),
     CASE(ended_timers),
 };
 
