@@ -51,8 +51,11 @@ impl Place {
         let mut moved = 0;
         for _ in 0..JOBS {
             let job = program.run(&self.with(ranks)).is_right();
+            if self.ranks != Ranks::Move {
+                return job;
+            }
             moved += job.moved();
-            if self.ranks != Ranks::Move || moved >= 2 {
+            if moved >= 2 {
                 return job;
             }
         }
