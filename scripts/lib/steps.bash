@@ -93,7 +93,10 @@ install_package() {
     [[ $(id -u) -eq 0 ]] && command -v apt-get >/dev/null || return
     printf '   installing %s\n' "$1"
     export DEBIAN_FRONTEND=noninteractive
-    apt-get update -q >"$log" 2>&1 || cat "$log"
+    if [[ -z ${packages_are_listed-} ]]; then
+        apt-get update -q >"$log" 2>&1 || cat "$log"
+        packages_are_listed=yes
+    fi
     apt-get install -q -y --no-install-recommends "$1" >"$log" 2>&1 || { cat "$log"; return 1; }
 }
 
