@@ -1,5 +1,6 @@
 //! README.md and the book say what is so: links lead somewhere, every page is in the table of contents, and every
-//! command runs as it is written, or says why a test does not run it.
+//! command runs as it is written, or says why a test does not run it. The documentation of the Rust API has an example of
+//! every item.
 //!
 //! | in a page | means |
 //! |---|---|
@@ -299,4 +300,75 @@ fn the_words_of_the_field_are_used() {
         }
     }
     assert!(found.is_empty(), "{}\n{} in all", found.join("\n"), found.len());
+}
+
+/// The public items of a file with documentation, each with it, and the number of its line.
+fn documented(text: &str) -> Vec<(usize, &str, String)> {
+    const ITEMS: [&str; 9] = [
+        "pub fn ",
+        "pub const fn ",
+        "pub async fn ",
+        "pub unsafe fn ",
+        "pub struct ",
+        "pub enum ",
+        "pub trait ",
+        "pub type ",
+        "macro_rules! ",
+    ];
+    let mut items = Vec::new();
+    let (mut comment, mut is_hidden, mut in_trait) = (String::new(), false, false);
+    for (at, line) in text.lines().enumerate() {
+        let trimmed = line.trim_start();
+        if trimmed.starts_with("#[cfg(test)]") {
+            break;
+        }
+        if let Some(text) = trimmed.strip_prefix("///") {
+            comment += &format!("{text}\n");
+            continue;
+        }
+        if trimmed.starts_with("#[") {
+            is_hidden |= trimmed.contains("doc(hidden)");
+            continue;
+        }
+        in_trait = match line {
+            "}" => false,
+            _ => in_trait || line.starts_with("pub trait "),
+        };
+        let of_trait =
+            in_trait && ["fn ", "async fn ", "unsafe fn "].iter().any(|it| trimmed.starts_with(it));
+        let is_item = of_trait || ITEMS.iter().any(|item| trimmed.starts_with(item));
+        if is_item && !is_hidden && !comment.is_empty() {
+            items.push((at + 1, trimmed, std::mem::take(&mut comment)));
+        }
+        comment.clear();
+        is_hidden = false;
+    }
+    items
+}
+
+#[test]
+fn every_item_of_the_rust_api_has_an_example() {
+    let mut folders = vec![root().join("vrt/src")];
+    let (mut without, mut items) = (Vec::new(), 0);
+    while let Some(path) = folders.pop() {
+        if path.is_dir() {
+            folders.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        let text = fs::read_to_string(&path).unwrap();
+        for (line, item, comment) in documented(&text) {
+            items += 1;
+            if !comment.contains("```") && !comment.contains("Example: [") {
+                without.push(format!("{}:{line}: {item}", path.display()));
+            }
+        }
+    }
+    assert!(items > 300, "{items}");
+    let what = "an example, or a link to one (`Example: [Type]`)";
+    assert!(
+        without.is_empty(),
+        "{} of {items} lack {what}:\n{}",
+        without.len(),
+        without.join("\n")
+    );
 }

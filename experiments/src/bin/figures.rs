@@ -108,14 +108,19 @@ fn measure(folder: &Path, command: &[String]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The version of the source that is measured.
+/// The version of the source that is measured. What the results are filled into does not belong to it.
 fn commit() -> String {
-    let described = Command::new("git").args(["describe", "--always", "--dirty"]).output();
-    let text = described.ok().filter(|it| it.status.success());
-    text.map_or_else(
-        || "unknown".to_owned(),
-        |it| String::from_utf8_lossy(&it.stdout).trim().to_owned(),
-    )
+    let printed = |arguments: &[&str]| {
+        let output = Command::new("git").args(arguments).output().ok()?;
+        let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+        output.status.success().then_some(text)
+    };
+    let Some(commit) = printed(&["describe", "--always"]) else { return "unknown".to_owned() };
+    let paths = ["--", ".", ":!docs", ":!README.md"];
+    match printed(&[&["status", "--porcelain", "--untracked-files=no"], &paths[..]].concat()) {
+        Some(changed) if changed.is_empty() => commit,
+        _ => commit + "-dirty",
+    }
 }
 
 fn fill_in(results: &Path, document: &Path) -> Result<(), Error> {
