@@ -37,6 +37,23 @@ where
 }
 
 /// [`launch`] for an async program: each rank awaits the future that `main` returns.
+///
+/// # Examples
+///
+/// ```no_run
+/// use std::process::ExitCode;
+///
+/// use vrt::traits::*;
+///
+/// fn main() -> ExitCode {
+///     let config = vrt::Config::default().with_pes(2).with_ranks(16);
+///     vrt::launch_async(config, || async {
+///         let world = vrt::initialize().expect("in a rank").world();
+///         world.barrier_async().await;
+///         println!("rank {} of {}", world.rank(), world.size());
+///     })
+/// }
+/// ```
 pub fn launch_async<F, Fut>(config: Config, main: F) -> ExitCode
 where
     F: Fn() -> Fut + Sync + 'static,

@@ -151,6 +151,21 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     }
 
     /// Waits until it is done; gives its buffer back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
+    ///     vrt::request::scope(|scope| {
+    ///         let receive = other.immediate_receive_into(scope, &mut theirs);
+    ///         other.send(&world.rank());
+    ///         assert_eq!(*receive.wait_for_data(), other.rank());
+    ///     });
+    /// });
+    /// ```
     pub fn wait_for_data(self) -> &'a D {
         let data = self.data;
         self.wait();
@@ -162,6 +177,22 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// # Panics
     /// When a message was longer than its buffer, or of another type, or ranks do not agree about a
     /// collective operation.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
+    ///     vrt::request::scope(|scope| {
+    ///         let receive = other.immediate_receive_into(scope, &mut theirs);
+    ///         other.send(&world.rank());
+    ///         let status = receive.wait();
+    ///         assert_eq!(status.source_rank(), other.rank());
+    ///     });
+    /// });
+    /// ```
     #[inline]
     pub fn wait(self) -> Status {
         self.try_wait().or_refuse()
@@ -225,6 +256,21 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     }
 
     /// Waits until it is done.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
+    ///     vrt::request::scope(|scope| {
+    ///         let send = other.immediate_send(scope, &me);
+    ///         assert_eq!(other.receive::<i32>().0, other.rank());
+    ///         send.wait_without_status();
+    ///     });
+    /// });
+    /// ```
     pub fn wait_without_status(self) {
         self.wait();
     }
@@ -233,6 +279,28 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     ///
     /// # Errors
     /// Itself, when it is not done.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
+    ///     vrt::request::scope(|scope| {
+    ///         let mut receive = other.immediate_receive_into(scope, &mut theirs);
+    ///         other.send(&world.rank());
+    ///         let status = loop {
+    ///             // Here a rank does a part of its work.
+    ///             match receive.test() {
+    ///                 Ok(status) => break status,
+    ///                 Err(pending) => receive = pending,
+    ///             }
+    ///         };
+    ///         assert_eq!(status.source_rank(), other.rank());
+    ///     });
+    /// });
+    /// ```
     pub fn test(self) -> Result<Status, Self> {
         self.test_with_data().map(|(status, _)| status)
     }
@@ -241,6 +309,27 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     ///
     /// # Errors
     /// Itself, when it is not done.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
+    ///     vrt::request::scope(|scope| {
+    ///         let mut receive = other.immediate_receive_into(scope, &mut theirs);
+    ///         other.send(&world.rank());
+    ///         let (_, value) = loop {
+    ///             match receive.test_with_data() {
+    ///                 Ok(done) => break done,
+    ///                 Err(pending) => receive = pending,
+    ///             }
+    ///         };
+    ///         assert_eq!(*value, other.rank());
+    ///     });
+    /// });
+    /// ```
     pub fn test_with_data(self) -> Result<(Status, &'a D), Self> {
         if !self.is_done() {
             give_way(self.site);
@@ -280,6 +369,22 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
 
     /// Asks to cancel it (section 3.8.4): a receive without a message is done then, and a send that waits
     /// for its receive soon, if that is not there. It still has to be completed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
+    ///     vrt::request::scope(|scope| {
+    ///         let receive = other.immediate_receive_into(scope, &mut theirs);
+    ///         // No message is sent.
+    ///         receive.cancel();
+    ///         assert!(receive.wait().is_cancelled());
+    ///     });
+    /// });
+    /// ```
     pub fn cancel(&self) {
         if let State::Pending(ticket) = self.state {
             let request = ticket.number(self.site).at(self.site).or_refuse();
@@ -288,6 +393,25 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     }
 
     /// Moves it to a scope that ends sooner.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::request::{StaticScope, wait_any};
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
+    ///     vrt::request::scope(|scope| {
+    ///         let of_static = other.immediate_send(StaticScope, &7);
+    ///         let mut requests =
+    ///             vec![of_static.shrink_scope_to(scope), other.immediate_send(scope, &me)];
+    ///         while wait_any(&mut requests).is_some() {}
+    ///     });
+    ///     assert_eq!(other.receive::<i32>().0, 7);
+    ///     assert_eq!(other.receive::<i32>().0, other.rank());
+    /// });
+    /// ```
     pub fn shrink_scope_to<'b, S2>(self, scope: S2) -> Request<'b, D, S2>
     where
         'a: 'b,
@@ -347,6 +471,23 @@ impl<'a, D: ?Sized, S: Scope<'a>> IntoFuture for Request<'a, D, S> {
 }
 
 /// Awaits the status of a [`Request`]. Until it is ready, it counts as the request.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::request::RequestFuture;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
+///     vrt::request::scope(|scope| {
+///         let receive = other.immediate_receive_into(scope, &mut theirs);
+///         let received: RequestFuture<'_, _> = receive.into_future();
+///         other.send(&world.rank());
+///         assert_eq!(vrt::block_on(received).source_rank(), other.rank());
+///     });
+/// });
+/// ```
 pub struct RequestFuture<'a, S: Scope<'a> = StaticScope> {
     state: Waiting,
     kept: Option<Box<Kept>>,
@@ -483,6 +624,22 @@ impl<'a, D: ?Sized, S: Scope<'a>> Drop for Request<'a, D, S> {
 }
 
 /// Waits for its request when it is dropped.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::request::WaitGuard;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
+///     vrt::request::scope(|scope| {
+///         let _send = WaitGuard::from(other.immediate_send(scope, &me));
+///         assert_eq!(other.receive::<i32>().0, other.rank());
+///         // Here the guard waits for the send.
+///     });
+/// });
+/// ```
 #[derive(Debug)]
 pub struct WaitGuard<'a, D: ?Sized, S: Scope<'a> = StaticScope>(Option<Request<'a, D, S>>);
 
@@ -512,6 +669,23 @@ impl<'a, D: ?Sized, S: Scope<'a>> From<WaitGuard<'a, D, S>> for Request<'a, D, S
 }
 
 /// Cancels its request, then waits for it, when it is dropped.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::request::CancelGuard;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
+///     vrt::request::scope(|scope| {
+///         let receive = other.immediate_receive_into(scope, &mut theirs);
+///         let _receive = CancelGuard::from(receive);
+///         // No message is sent; here the guard cancels the receive.
+///     });
+///     assert_eq!(theirs, 0);
+/// });
+/// ```
 #[derive(Debug)]
 pub struct CancelGuard<'a, D: ?Sized, S: Scope<'a> = StaticScope>(WaitGuard<'a, D, S>);
 

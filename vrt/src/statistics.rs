@@ -8,6 +8,18 @@ use vrt_core::pe;
 ///
 /// # Panics
 /// Outside of a rank.
+///
+/// # Examples
+///
+/// ```
+/// vrt::run_local(1, |_| {
+///     assert_eq!(vrt::pinned(), None);
+///     // An open file belongs to the process.
+///     let file = std::fs::File::open("/proc/self/stat").unwrap();
+///     assert!(vrt::pinned().is_some());
+///     drop(file);
+/// });
+/// ```
 #[track_caller]
 #[inline(never)]
 pub fn pinned() -> Option<&'static str> {
@@ -20,6 +32,23 @@ pub fn pinned() -> Option<&'static str> {
 }
 
 /// What the runtime has measured of the current rank.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let (other, before) = (world.process_at_rank(1 - world.rank()), vrt::statistics());
+///     let kept = vec![1.5; 10_000];
+///     other.send(&7);
+///     other.probe();
+///     let after = vrt::statistics();
+///     assert!(after.heap_bytes >= before.heap_bytes + 8 * kept.len());
+///     assert_eq!((after.pe, after.unexpected_messages), (0, 1));
+///     other.receive::<i32>();
+/// });
+/// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Statistics {
     /// The PE it is on.

@@ -36,6 +36,21 @@ use crate::topology::Communicator;
 /// ```
 pub trait CommunicatorCollectives: Communicator {
     /// Waits until all ranks have come here (section 6.3).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicI32, Ordering};
+    ///
+    /// use vrt::traits::*;
+    ///
+    /// let arrived = AtomicI32::new(0);
+    /// vrt::run_local(4, |world| {
+    ///     arrived.fetch_add(1, Ordering::Relaxed);
+    ///     world.barrier();
+    ///     assert_eq!(arrived.load(Ordering::Relaxed), world.size());
+    /// });
+    /// ```
     #[track_caller]
     fn barrier(&self) {
         let site = site!("barrier");
@@ -43,6 +58,23 @@ pub trait CommunicatorCollectives: Communicator {
     }
 
     /// [`barrier`](Self::barrier), as a request.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicI32, Ordering};
+    ///
+    /// use vrt::traits::*;
+    ///
+    /// let arrived = AtomicI32::new(0);
+    /// vrt::run_local(4, |world| {
+    ///     arrived.fetch_add(1, Ordering::Relaxed);
+    ///     let barrier = world.immediate_barrier();
+    ///     // Here a rank does what it can do without the others.
+    ///     barrier.wait();
+    ///     assert_eq!(arrived.load(Ordering::Relaxed), world.size());
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_barrier(&self) -> Request<'static, ()> {
         let site = site!("immediate_barrier");
@@ -53,6 +85,18 @@ pub trait CommunicatorCollectives: Communicator {
     ///
     /// # Panics
     /// When the receive buffer is not as long as all contributions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let (mine, mut all) = ([world.rank(); 2], [0; 6]);
+    ///     world.all_gather_into(&mine, &mut all);
+    ///     assert_eq!(all, [0, 0, 1, 1, 2, 2]);
+    /// });
+    /// ```
     #[track_caller]
     fn all_gather_into<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
         &self,
@@ -68,6 +112,22 @@ pub trait CommunicatorCollectives: Communicator {
     /// # Errors
     /// An argument is wrong, and this rank has not taken part; or ranks do not agree.
     /// [`error`](crate::error) says what holds then, here and on the others.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, mut all) = (world.rank(), [0; 2]);
+    ///     // Two contributions do not fit one place.
+    ///     let error = world.try_all_gather_into(&me, &mut all[..1]).unwrap_err();
+    ///     assert_eq!(error.class(), vrt::ErrorClass::Count);
+    ///
+    ///     assert!(world.try_all_gather_into(&me, &mut all).is_ok());
+    ///     assert_eq!(all, [0, 1]);
+    /// });
+    /// ```
     #[track_caller]
     fn try_all_gather_into<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
         &self,
@@ -82,6 +142,21 @@ pub trait CommunicatorCollectives: Communicator {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let (me, mut all) = (world.rank(), [0; 3]);
+    ///     vrt::request::scope(|scope| {
+    ///         let gather = world.immediate_all_gather_into(scope, &me, &mut all);
+    ///         gather.wait();
+    ///     });
+    ///     assert_eq!(all, [0, 1, 2]);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_all_gather_into<'a, S, R, Sc>(
         &self,
@@ -102,6 +177,21 @@ pub trait CommunicatorCollectives: Communicator {
     ///
     /// # Panics
     /// When there is not one part for each rank, or a contribution is not as long as its part.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::PartitionMut;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Rank `r` contributes `r` values.
+    ///     let (mine, mut all) = (vec![world.rank(); world.rank() as usize], [0; 3]);
+    ///     let mut parts = PartitionMut::new(&mut all, [0, 1, 2], [0, 0, 1]);
+    ///     world.all_gather_varcount_into(&mine, &mut parts);
+    ///     assert_eq!(all, [1, 2, 2]);
+    /// });
+    /// ```
     #[track_caller]
     fn all_gather_varcount_into<S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized>(
         &self,
@@ -116,6 +206,23 @@ pub trait CommunicatorCollectives: Communicator {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::PartitionMut;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let (mine, mut all) = (vec![world.rank(); world.rank() as usize], [0; 3]);
+    ///     let mut parts = PartitionMut::new(&mut all, [0, 1, 2], [0, 0, 1]);
+    ///     vrt::request::scope(|scope| {
+    ///         let gather = world.immediate_all_gather_varcount_into(scope, &mine, &mut parts);
+    ///         gather.wait();
+    ///     });
+    ///     assert_eq!(all, [1, 2, 2]);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_all_gather_varcount_into<'a, S, R, Sc>(
         &self,
@@ -137,6 +244,20 @@ pub trait CommunicatorCollectives: Communicator {
     ///
     /// # Panics
     /// When the buffers are not equally long and a multiple of the number of ranks.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Value `i` is for rank `i`.
+    ///     let mine = [0, 1, 2].map(|to| 10 * world.rank() + to);
+    ///     let mut theirs = [0; 3];
+    ///     world.all_to_all_into(&mine, &mut theirs);
+    ///     assert_eq!(theirs, [0, 1, 2].map(|from| 10 * from + world.rank()));
+    /// });
+    /// ```
     #[track_caller]
     fn all_to_all_into<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
         &self,
@@ -152,6 +273,21 @@ pub trait CommunicatorCollectives: Communicator {
     /// # Errors
     /// An argument is wrong, and this rank has not taken part; or ranks do not agree.
     /// [`error`](crate::error) says what holds then, here and on the others.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (mine, mut theirs) = ([world.rank(); 2], [0; 2]);
+    ///     // The buffers have to be equally long.
+    ///     assert!(world.try_all_to_all_into(&mine, &mut theirs[..1]).is_err());
+    ///
+    ///     assert!(world.try_all_to_all_into(&mine, &mut theirs).is_ok());
+    ///     assert_eq!(theirs, [0, 1]);
+    /// });
+    /// ```
     #[track_caller]
     fn try_all_to_all_into<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
         &self,
@@ -166,6 +302,21 @@ pub trait CommunicatorCollectives: Communicator {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let (mine, mut theirs) = ([world.rank(); 3], [0; 3]);
+    ///     vrt::request::scope(|scope| {
+    ///         let exchange = world.immediate_all_to_all_into(scope, &mine, &mut theirs);
+    ///         exchange.wait();
+    ///     });
+    ///     assert_eq!(theirs, [0, 1, 2]);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_all_to_all_into<'a, S, R, Sc>(
         &self,
@@ -186,6 +337,24 @@ pub trait CommunicatorCollectives: Communicator {
     ///
     /// # Panics
     /// When there is not one part for each rank, or a part is not as long as its place.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::{Partition, PartitionMut};
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     // Two values for the other rank, none for this one.
+    ///     let me = world.rank();
+    ///     let counts = if me == 0 { [0, 2] } else { [2, 0] };
+    ///     let (mine, mut theirs) = ([me; 2], [-1; 2]);
+    ///     let parts = Partition::new(&mine, counts, [0; 2]);
+    ///     let mut room = PartitionMut::new(&mut theirs, counts, [0; 2]);
+    ///     world.all_to_all_varcount_into(&parts, &mut room);
+    ///     assert_eq!(theirs, [1 - me; 2]);
+    /// });
+    /// ```
     #[track_caller]
     fn all_to_all_varcount_into<S: PartitionedBuffer + ?Sized, R: PartitionedBufferMut + ?Sized>(
         &self,
@@ -200,6 +369,26 @@ pub trait CommunicatorCollectives: Communicator {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::{Partition, PartitionMut};
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     // Two values for the other rank, none for this one.
+    ///     let me = world.rank();
+    ///     let counts = if me == 0 { [0, 2] } else { [2, 0] };
+    ///     let (mine, mut theirs) = ([me; 2], [-1; 2]);
+    ///     let parts = Partition::new(&mine, counts, [0; 2]);
+    ///     let mut room = PartitionMut::new(&mut theirs, counts, [0; 2]);
+    ///     vrt::request::scope(|scope| {
+    ///         world.immediate_all_to_all_varcount_into(scope, &parts, &mut room).wait();
+    ///     });
+    ///     assert_eq!(theirs, [1 - me; 2]);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_all_to_all_varcount_into<'a, S, R, Sc>(
         &self,
@@ -221,6 +410,25 @@ pub trait CommunicatorCollectives: Communicator {
     ///
     /// # Panics
     /// When there is not one buffer for each rank, or one is not as long as its place.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::{DynBuffer, DynBufferMut};
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     // A letter stays here, a number goes to the other rank.
+    ///     let me = world.rank() as usize;
+    ///     let (letter, number, mut same, mut theirs) = ([b'x'], [me as f64], [0u8], [0.0]);
+    ///     let mut sent = [DynBuffer::new(&letter), DynBuffer::new(&number)];
+    ///     let mut room = [DynBufferMut::new(&mut same), DynBufferMut::new(&mut theirs)];
+    ///     sent.rotate_right(me);
+    ///     room.rotate_right(me);
+    ///     world.all_to_all_buffers_into(&sent, &mut room);
+    ///     assert_eq!((same, theirs), (letter, [1.0 - me as f64]));
+    /// });
+    /// ```
     #[track_caller]
     fn all_to_all_buffers_into(
         &self,
@@ -235,6 +443,27 @@ pub trait CommunicatorCollectives: Communicator {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::{DynBuffer, DynBufferMut};
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     // A letter stays here, a number goes to the other rank.
+    ///     let me = world.rank() as usize;
+    ///     let (letter, number, mut same, mut theirs) = ([b'x'], [me as f64], [0u8], [0.0]);
+    ///     let mut sent = [DynBuffer::new(&letter), DynBuffer::new(&number)];
+    ///     let mut room = [DynBufferMut::new(&mut same), DynBufferMut::new(&mut theirs)];
+    ///     sent.rotate_right(me);
+    ///     room.rotate_right(me);
+    ///     vrt::request::scope(|scope| {
+    ///         world.immediate_all_to_all_buffers_into(scope, &sent, &mut room).wait();
+    ///     });
+    ///     assert_eq!((same, theirs), (letter, [1.0 - me as f64]));
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_all_to_all_buffers_into<'a, 's, 'r, Sc: Scope<'a>>(
         &self,
@@ -251,6 +480,19 @@ pub trait CommunicatorCollectives: Communicator {
     /// # Panics
     /// When the receive buffer is shorter than the other, or the operation is not defined for the
     /// elements.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let (mine, mut sums) = ([1, world.rank()], [0; 2]);
+    ///     world.all_reduce_into(&mine, &mut sums, SystemOperation::sum());
+    ///     assert_eq!(sums, [4, 0 + 1 + 2 + 3]);
+    /// });
+    /// ```
     #[track_caller]
     fn all_reduce_into<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation>(
         &self,
@@ -300,6 +542,23 @@ pub trait CommunicatorCollectives: Communicator {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let (me, mut largest) = (world.rank(), 0);
+    ///     vrt::request::scope(|scope| {
+    ///         let max = SystemOperation::max();
+    ///         let reduce = world.immediate_all_reduce_into(scope, &me, &mut largest, max);
+    ///         reduce.wait();
+    ///     });
+    ///     assert_eq!(largest, 3);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_all_reduce_into<'a, S, R, O, Sc>(
         &self,
@@ -323,6 +582,20 @@ pub trait CommunicatorCollectives: Communicator {
     ///
     /// # Panics
     /// When the send buffer is not as long as all parts, or the operation is not defined for the elements.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Sum `i` is for rank `i`.
+    ///     let (mine, mut sum) = ([10, 20, 30], 0);
+    ///     world.reduce_scatter_block_into(&mine, &mut sum, SystemOperation::sum());
+    ///     assert_eq!(sum, [30, 60, 90][world.rank() as usize]);
+    /// });
+    /// ```
     #[track_caller]
     fn reduce_scatter_block_into<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation>(
         &self,
@@ -339,6 +612,22 @@ pub trait CommunicatorCollectives: Communicator {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let (mine, mut sum) = ([10, 20, 30], 0);
+    ///     vrt::request::scope(|scope| {
+    ///         let op = SystemOperation::sum();
+    ///         world.immediate_reduce_scatter_block_into(scope, &mine, &mut sum, op).wait();
+    ///     });
+    ///     assert_eq!(sum, [30, 60, 90][world.rank() as usize]);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_reduce_scatter_block_into<'a, S, R, O, Sc>(
         &self,
@@ -364,6 +653,21 @@ pub trait CommunicatorCollectives: Communicator {
     /// # Panics
     /// When there is not one count for each rank, the buffers do not have the lengths that the
     /// counts say, or the operation is not defined for the elements.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     // One of the sums is for rank 0, two are for rank 1.
+    ///     let (mine, counts) = ([10, 20, 30], [1, 2]);
+    ///     let mut sums = vec![0; counts[world.rank() as usize] as usize];
+    ///     world.reduce_scatter_into(&mine, &mut sums, &counts, SystemOperation::sum());
+    ///     assert_eq!(sums, if world.rank() == 0 { &[20][..] } else { &[40, 60] });
+    /// });
+    /// ```
     #[track_caller]
     fn reduce_scatter_into<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation>(
         &self,
@@ -387,6 +691,24 @@ pub trait CommunicatorCollectives: Communicator {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     // One of the sums is for rank 0, two are for rank 1.
+    ///     let (mine, counts) = ([10, 20, 30], [1, 2]);
+    ///     let mut sums = vec![0; counts[world.rank() as usize] as usize];
+    ///     vrt::request::scope(|scope| {
+    ///         let op = SystemOperation::sum();
+    ///         world.immediate_reduce_scatter_into(scope, &mine, &mut sums, &counts, op).wait();
+    ///     });
+    ///     assert_eq!(sums, if world.rank() == 0 { &[20][..] } else { &[40, 60] });
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_reduce_scatter_into<'a, S, R, O, Sc>(
         &self,
@@ -418,6 +740,20 @@ pub trait CommunicatorCollectives: Communicator {
     /// # Panics
     /// When the receive buffer is shorter than the other, or the operation is not defined for the
     /// elements.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Rank `r` has `r + 1` elements: where do they end among those of all?
+    ///     let (mine, mut end) = (world.rank() + 1, 0);
+    ///     world.scan_into(&mine, &mut end, SystemOperation::sum());
+    ///     assert_eq!(end, [1, 3, 6][world.rank() as usize]);
+    /// });
+    /// ```
     #[track_caller]
     fn scan_into<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation>(
         &self,
@@ -433,6 +769,22 @@ pub trait CommunicatorCollectives: Communicator {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let (mine, mut end) = (world.rank() + 1, 0);
+    ///     vrt::request::scope(|scope| {
+    ///         let scan = world.immediate_scan_into(scope, &mine, &mut end, SystemOperation::sum());
+    ///         scan.wait();
+    ///     });
+    ///     assert_eq!(end, [1, 3, 6][world.rank() as usize]);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_scan_into<'a, S, R, O, Sc>(
         &self,
@@ -457,6 +809,20 @@ pub trait CommunicatorCollectives: Communicator {
     /// # Panics
     /// When the receive buffer is shorter than the other, or the operation is not defined for the
     /// elements.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Rank `r` has `r + 1` elements: where do they begin among those of all?
+    ///     let (mine, mut begin) = (world.rank() + 1, 0);
+    ///     world.exclusive_scan_into(&mine, &mut begin, SystemOperation::sum());
+    ///     assert_eq!(begin, [0, 1, 3][world.rank() as usize]);
+    /// });
+    /// ```
     #[track_caller]
     fn exclusive_scan_into<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation>(
         &self,
@@ -472,6 +838,22 @@ pub trait CommunicatorCollectives: Communicator {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let (mine, mut begin) = (world.rank() + 1, 0);
+    ///     vrt::request::scope(|scope| {
+    ///         let sum = SystemOperation::sum();
+    ///         world.immediate_exclusive_scan_into(scope, &mine, &mut begin, sum).wait();
+    ///     });
+    ///     assert_eq!(begin, [0, 1, 3][world.rank() as usize]);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_exclusive_scan_into<'a, S, R, O, Sc>(
         &self,

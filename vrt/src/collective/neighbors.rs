@@ -41,6 +41,20 @@ use vrt_core::pe::{self, Started};
 /// ```
 pub trait NeighborCollectives: Communicator {
     /// Sends the same to all neighbours, and receives from each.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // The ends of an open line have one neighbour; the other place stays as it is.
+    ///     let line = world.create_cartesian_communicator(&[3], &[false], false).unwrap();
+    ///     let mut beside = [-1; 2];
+    ///     line.neighbor_all_gather_into(&line.rank(), &mut beside);
+    ///     assert_eq!(beside, [[-1, 1], [0, 2], [1, -1]][line.rank() as usize]);
+    /// });
+    /// ```
     #[track_caller]
     fn neighbor_all_gather_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
@@ -52,6 +66,23 @@ pub trait NeighborCollectives: Communicator {
     }
 
     /// [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), as a request.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let ring = world.create_cartesian_communicator(&[4], &[true], false).unwrap();
+    ///     let (me, mut beside) = (ring.rank(), [0; 2]);
+    ///     vrt::request::scope(|scope| {
+    ///         let gather = ring.immediate_neighbor_all_gather_into(scope, &me, &mut beside);
+    ///         // Here a rank computes what does not depend on its neighbours.
+    ///         gather.wait();
+    ///     });
+    ///     assert_eq!(beside, [(me + 3) % 4, (me + 1) % 4]);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_neighbor_all_gather_into<'a, S, R, Sc>(
         &self,
@@ -69,6 +100,19 @@ pub trait NeighborCollectives: Communicator {
     }
 
     /// [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), to be awaited.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let ring = world.create_cartesian_communicator(&[4], &[true], false).unwrap();
+    ///     let (me, mut beside) = (ring.rank(), [0; 2]);
+    ///     vrt::block_on(ring.neighbor_all_gather_into_async(&me, &mut beside));
+    ///     assert_eq!(beside, [(me + 3) % 4, (me + 1) % 4]);
+    /// });
+    /// ```
     #[track_caller]
     fn neighbor_all_gather_into_async<S, R>(
         &self,
@@ -84,6 +128,24 @@ pub trait NeighborCollectives: Communicator {
     }
 
     /// [`neighbor_all_gather_into`](Self::neighbor_all_gather_into), to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let ring = world.create_cartesian_communicator(&[4], &[true], false).unwrap();
+    ///     let (mut mine, mut beside) = (0, [0; 2]);
+    ///     let mut gather = ring.persistent_neighbor_all_gather_into(&mut mine, &mut beside);
+    ///     for step in 0..3 {
+    ///         **gather.send_data() = step;
+    ///         gather.start();
+    ///         gather.wait();
+    ///         assert_eq!(**gather.receive_data(), [step; 2]);
+    ///     }
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_neighbor_all_gather_into<'a, S, R>(
         &self,
@@ -99,6 +161,23 @@ pub trait NeighborCollectives: Communicator {
     }
 
     /// Sends the same to all neighbours, and receives from each, of different lengths.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::PartitionMut;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), 1 - world.rank());
+    ///     let pair = world.create_distributed_graph_adjacent(&[other], &[other], false);
+    ///     // Rank 0 sends one value, rank 1 two.
+    ///     let (mine, mut theirs) = (vec![me; me as usize + 1], vec![-1; other as usize + 1]);
+    ///     let mut room = PartitionMut::new(&mut theirs, [other + 1], [0]);
+    ///     pair.neighbor_all_gather_varcount_into(&mine, &mut room);
+    ///     assert_eq!(theirs, vec![other; other as usize + 1]);
+    /// });
+    /// ```
     #[track_caller]
     fn neighbor_all_gather_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
@@ -111,6 +190,25 @@ pub trait NeighborCollectives: Communicator {
 
     /// [`neighbor_all_gather_varcount_into`](Self::neighbor_all_gather_varcount_into), as a
     /// request.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::PartitionMut;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), 1 - world.rank());
+    ///     let pair = world.create_distributed_graph_adjacent(&[other], &[other], false);
+    ///     // Rank 0 sends one value, rank 1 two.
+    ///     let (mine, mut theirs) = (vec![me; me as usize + 1], vec![-1; other as usize + 1]);
+    ///     let mut room = PartitionMut::new(&mut theirs, [other + 1], [0]);
+    ///     vrt::request::scope(|scope| {
+    ///         pair.immediate_neighbor_all_gather_varcount_into(scope, &mine, &mut room).wait();
+    ///     });
+    ///     assert_eq!(theirs, vec![other; other as usize + 1]);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_neighbor_all_gather_varcount_into<'a, S, R, Sc>(
         &self,
@@ -128,6 +226,23 @@ pub trait NeighborCollectives: Communicator {
     }
 
     /// [`neighbor_all_gather_varcount_into`](Self::neighbor_all_gather_varcount_into), to be awaited.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::PartitionMut;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), 1 - world.rank());
+    ///     let pair = world.create_distributed_graph_adjacent(&[other], &[other], false);
+    ///     // Rank 0 sends one value, rank 1 two.
+    ///     let (mine, mut theirs) = (vec![me; me as usize + 1], vec![-1; other as usize + 1]);
+    ///     let mut room = PartitionMut::new(&mut theirs, [other + 1], [0]);
+    ///     vrt::block_on(pair.neighbor_all_gather_varcount_into_async(&mine, &mut room));
+    ///     assert_eq!(theirs, vec![other; other as usize + 1]);
+    /// });
+    /// ```
     #[track_caller]
     fn neighbor_all_gather_varcount_into_async<S, R>(
         &self,
@@ -143,6 +258,26 @@ pub trait NeighborCollectives: Communicator {
     }
 
     /// [`neighbor_all_gather_varcount_into`](Self::neighbor_all_gather_varcount_into), to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::PartitionMut;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), 1 - world.rank());
+    ///     let pair = world.create_distributed_graph_adjacent(&[other], &[other], false);
+    ///     // Rank 0 sends one value, rank 1 two.
+    ///     let (mut mine, mut theirs) = (vec![me; me as usize + 1], vec![-1; other as usize + 1]);
+    ///     let mut room = PartitionMut::new(&mut theirs, [other + 1], [0]);
+    ///     let mut gather = pair.persistent_neighbor_all_gather_varcount_into(&mut mine, &mut room);
+    ///     gather.start();
+    ///     gather.wait();
+    ///     drop(gather);
+    ///     assert_eq!(theirs, vec![other; other as usize + 1]);
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_neighbor_all_gather_varcount_into<'a, S, R>(
         &self,
@@ -158,6 +293,21 @@ pub trait NeighborCollectives: Communicator {
     }
 
     /// Sends a part to each neighbour, and receives one from each.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let ring = world.create_cartesian_communicator(&[4], &[true], false).unwrap();
+    ///     // One value for the left neighbour, one for the right one.
+    ///     let me = ring.rank();
+    ///     let (mine, mut theirs) = ([10 * me, 10 * me + 1], [0; 2]);
+    ///     ring.neighbor_all_to_all_into(&mine, &mut theirs);
+    ///     assert_eq!(theirs, [10 * ((me + 3) % 4) + 1, 10 * ((me + 1) % 4)]);
+    /// });
+    /// ```
     #[track_caller]
     fn neighbor_all_to_all_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
@@ -169,6 +319,23 @@ pub trait NeighborCollectives: Communicator {
     }
 
     /// [`neighbor_all_to_all_into`](Self::neighbor_all_to_all_into), as a request.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let ring = world.create_cartesian_communicator(&[4], &[true], false).unwrap();
+    ///     // One value for the left neighbour, one for the right one.
+    ///     let me = ring.rank();
+    ///     let (mine, mut theirs) = ([10 * me, 10 * me + 1], [0; 2]);
+    ///     vrt::request::scope(|scope| {
+    ///         ring.immediate_neighbor_all_to_all_into(scope, &mine, &mut theirs).wait();
+    ///     });
+    ///     assert_eq!(theirs, [10 * ((me + 3) % 4) + 1, 10 * ((me + 1) % 4)]);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_neighbor_all_to_all_into<'a, S, R, Sc>(
         &self,
@@ -186,6 +353,21 @@ pub trait NeighborCollectives: Communicator {
     }
 
     /// [`neighbor_all_to_all_into`](Self::neighbor_all_to_all_into), to be awaited.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let ring = world.create_cartesian_communicator(&[4], &[true], false).unwrap();
+    ///     // One value for the left neighbour, one for the right one.
+    ///     let me = ring.rank();
+    ///     let (mine, mut theirs) = ([10 * me, 10 * me + 1], [0; 2]);
+    ///     vrt::block_on(ring.neighbor_all_to_all_into_async(&mine, &mut theirs));
+    ///     assert_eq!(theirs, [10 * ((me + 3) % 4) + 1, 10 * ((me + 1) % 4)]);
+    /// });
+    /// ```
     #[track_caller]
     fn neighbor_all_to_all_into_async<S, R>(
         &self,
@@ -201,6 +383,23 @@ pub trait NeighborCollectives: Communicator {
     }
 
     /// [`neighbor_all_to_all_into`](Self::neighbor_all_to_all_into), to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let ring = world.create_cartesian_communicator(&[4], &[true], false).unwrap();
+    ///     // One value for the left neighbour, one for the right one.
+    ///     let me = ring.rank();
+    ///     let (mut mine, mut theirs) = ([10 * me, 10 * me + 1], [0; 2]);
+    ///     let mut exchange = ring.persistent_neighbor_all_to_all_into(&mut mine, &mut theirs);
+    ///     exchange.start();
+    ///     exchange.wait();
+    ///     assert_eq!(**exchange.receive_data(), [10 * ((me + 3) % 4) + 1, 10 * ((me + 1) % 4)]);
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_neighbor_all_to_all_into<'a, S, R>(
         &self,
@@ -216,6 +415,24 @@ pub trait NeighborCollectives: Communicator {
     }
 
     /// Sends a part to each neighbour, and receives one from each, of different lengths.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::{Partition, PartitionMut};
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let ring = world.create_cartesian_communicator(&[3], &[true], false).unwrap();
+    ///     let (left, right) = ((ring.rank() + 2) % 3, (ring.rank() + 1) % 3);
+    ///     // One value for the left neighbour, two for the right one.
+    ///     let (mine, mut theirs) = ([ring.rank(); 3], [-1; 3]);
+    ///     let parts = Partition::new(&mine, [1, 2], [0, 1]);
+    ///     let mut room = PartitionMut::new(&mut theirs, [2, 1], [0, 2]);
+    ///     ring.neighbor_all_to_all_varcount_into(&parts, &mut room);
+    ///     assert_eq!(theirs, [left, left, right]);
+    /// });
+    /// ```
     #[track_caller]
     fn neighbor_all_to_all_varcount_into<S, R>(&self, sendbuf: &S, recvbuf: &mut R)
     where
@@ -228,6 +445,26 @@ pub trait NeighborCollectives: Communicator {
 
     /// [`neighbor_all_to_all_varcount_into`](Self::neighbor_all_to_all_varcount_into), as a
     /// request.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::{Partition, PartitionMut};
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let ring = world.create_cartesian_communicator(&[3], &[true], false).unwrap();
+    ///     let (left, right) = ((ring.rank() + 2) % 3, (ring.rank() + 1) % 3);
+    ///     // One value for the left neighbour, two for the right one.
+    ///     let (mine, mut theirs) = ([ring.rank(); 3], [-1; 3]);
+    ///     let parts = Partition::new(&mine, [1, 2], [0, 1]);
+    ///     let mut room = PartitionMut::new(&mut theirs, [2, 1], [0, 2]);
+    ///     vrt::request::scope(|scope| {
+    ///         ring.immediate_neighbor_all_to_all_varcount_into(scope, &parts, &mut room).wait();
+    ///     });
+    ///     assert_eq!(theirs, [left, left, right]);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_neighbor_all_to_all_varcount_into<'a, S, R, Sc>(
         &self,
@@ -245,6 +482,24 @@ pub trait NeighborCollectives: Communicator {
     }
 
     /// [`neighbor_all_to_all_varcount_into`](Self::neighbor_all_to_all_varcount_into), to be awaited.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::{Partition, PartitionMut};
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let ring = world.create_cartesian_communicator(&[3], &[true], false).unwrap();
+    ///     let (left, right) = ((ring.rank() + 2) % 3, (ring.rank() + 1) % 3);
+    ///     // One value for the left neighbour, two for the right one.
+    ///     let (mine, mut theirs) = ([ring.rank(); 3], [-1; 3]);
+    ///     let parts = Partition::new(&mine, [1, 2], [0, 1]);
+    ///     let mut room = PartitionMut::new(&mut theirs, [2, 1], [0, 2]);
+    ///     vrt::block_on(ring.neighbor_all_to_all_varcount_into_async(&parts, &mut room));
+    ///     assert_eq!(theirs, [left, left, right]);
+    /// });
+    /// ```
     #[track_caller]
     fn neighbor_all_to_all_varcount_into_async<S, R>(
         &self,
@@ -260,6 +515,27 @@ pub trait NeighborCollectives: Communicator {
     }
 
     /// [`neighbor_all_to_all_varcount_into`](Self::neighbor_all_to_all_varcount_into), to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::{Partition, PartitionMut};
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let ring = world.create_cartesian_communicator(&[3], &[true], false).unwrap();
+    ///     let (left, right) = ((ring.rank() + 2) % 3, (ring.rank() + 1) % 3);
+    ///     // One value for the left neighbour, two for the right one.
+    ///     let (mine, mut theirs) = ([ring.rank(); 3], [-1; 3]);
+    ///     let mut parts = Partition::new(&mine, [1, 2], [0, 1]);
+    ///     let mut room = PartitionMut::new(&mut theirs, [2, 1], [0, 2]);
+    ///     let mut exchange = ring.persistent_neighbor_all_to_all_varcount_into(&mut parts, &mut room);
+    ///     exchange.start();
+    ///     exchange.wait();
+    ///     drop(exchange);
+    ///     assert_eq!(theirs, [left, left, right]);
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_neighbor_all_to_all_varcount_into<'a, S, R>(
         &self,

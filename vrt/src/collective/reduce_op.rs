@@ -36,6 +36,27 @@ impl fmt::Debug for Function<'_> {
 }
 
 /// A reduction as C writes it: first operands, second operands and result, how many, of what type.
+///
+/// # Examples
+///
+/// ```
+/// use std::ffi::{c_int, c_void};
+///
+/// use vrt::collective::{UnsafeUserFunction, UnsafeUserOperation, reduce_local_into};
+/// use vrt::ffi::MPI_Datatype;
+///
+/// unsafe extern "C" fn first(x: *mut c_void, y: *mut c_void, len: *mut c_int, _: *mut MPI_Datatype) {
+///     // SAFETY: both are `len` numbers.
+///     unsafe { y.cast::<i32>().copy_from(x.cast::<i32>(), *len as usize) };
+/// }
+///
+/// let function: UnsafeUserFunction = first;
+/// // SAFETY: `first` copies numbers of this type.
+/// let op = unsafe { UnsafeUserOperation::associative(function) };
+/// let mut values = [0, 0];
+/// reduce_local_into(&[3, 4], &mut values, &op);
+/// assert_eq!(values, [3, 4]);
+/// ```
 pub type UnsafeUserFunction =
     unsafe extern "C" fn(*mut c_void, *mut c_void, *mut c_int, *mut MPI_Datatype);
 

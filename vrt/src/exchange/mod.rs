@@ -48,6 +48,20 @@ use vrt_core::exchange::{Exchanges, run};
 use vrt_core::pe;
 
 /// Sparse exchange among the ranks of a communicator.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(4, |world| {
+///     // Each rank has a value for its right neighbour, which does not know that.
+///     let (me, right) = (world.rank(), (world.rank() + 1) % 4);
+///     let came = world.sparse_exchange(&[(right, [10 * me])]);
+///     let left = (me + 3) % 4;
+///     assert_eq!(came, [(left, vec![10 * left])]);
+/// });
+/// ```
 pub trait SparseExchange: Communicator {
     /// Sends each message to its target, and gives those that others have sent to this rank, with
     /// their sources: by source, those of one source in the order sent. Collective; ranks without
@@ -59,6 +73,20 @@ pub trait SparseExchange: Communicator {
     /// # Panics
     /// When a target is no rank, on an intercommunicator, and when a message that comes is of
     /// another type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Rank 0 has no messages, the others have one of different lengths for rank 0.
+    ///     let me = world.rank();
+    ///     let mine = if me > 0 { vec![(0, vec![me; me as usize])] } else { vec![] };
+    ///     let came = world.sparse_exchange(&mine);
+    ///     assert_eq!(came, if me == 0 { vec![(1, vec![1]), (2, vec![2, 2])] } else { vec![] });
+    /// });
+    /// ```
     #[track_caller]
     fn sparse_exchange<T: Equivalence, B: AsRef<[T]>>(
         &self,
@@ -73,6 +101,19 @@ pub trait SparseExchange: Communicator {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::exchange::Protocol;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), 1 - world.rank());
+    ///     let came = world.sparse_exchange_by(Protocol::Nbx, &[(other, [me])]);
+    ///     assert_eq!(came, [(other, vec![other])]);
+    /// });
+    /// ```
     #[track_caller]
     fn sparse_exchange_by<T: Equivalence, B: AsRef<[T]>>(
         &self,
@@ -89,6 +130,18 @@ pub trait SparseExchange: Communicator {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), 1 - world.rank());
+    ///     let came = vrt::block_on(world.sparse_exchange_async(&[(other, [me])]));
+    ///     assert_eq!(came, [(other, vec![other])]);
+    /// });
+    /// ```
     #[track_caller]
     fn sparse_exchange_async<T: Equivalence + 'static, B: AsRef<[T]>>(
         &self,
@@ -103,6 +156,19 @@ pub trait SparseExchange: Communicator {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::exchange::Protocol;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), 1 - world.rank());
+    ///     let came = vrt::block_on(world.sparse_exchange_by_async(Protocol::Pex, &[(other, [me])]));
+    ///     assert_eq!(came, [(other, vec![other])]);
+    /// });
+    /// ```
     #[track_caller]
     fn sparse_exchange_by_async<T: Equivalence + 'static, B: AsRef<[T]>>(
         &self,

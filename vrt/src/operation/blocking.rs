@@ -82,6 +82,25 @@ fn refuse_blocking(call: &str, location: Option<&Location<'_>>) -> ! {
 ///
 /// # Panics
 /// Outside of a rank, and in an async rank (which awaits [`yield_now_async`](super::yield_now_async)).
+///
+/// # Examples
+///
+/// ```
+/// use std::sync::atomic::{AtomicBool, Ordering};
+///
+/// use vrt::traits::*;
+///
+/// let ready = AtomicBool::new(false);
+/// vrt::run_local(2, |world| {
+///     if world.rank() == 0 {
+///         while !ready.load(Ordering::Relaxed) {
+///             vrt::yield_now();
+///         }
+///     } else {
+///         ready.store(true, Ordering::Relaxed);
+///     }
+/// });
+/// ```
 #[track_caller]
 pub fn yield_now() {
     give_way(site!("yield_now"));
@@ -97,6 +116,18 @@ pub(crate) fn give_way(site: Site) {
 ///
 /// # Panics
 /// Outside of a rank.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::{Duration, Instant};
+///
+/// vrt::run_local(1, |_| {
+///     let (begin, time) = (Instant::now(), Duration::from_millis(5));
+///     vrt::block_on(vrt::sleep_async(time));
+///     assert!(begin.elapsed() >= time);
+/// });
+/// ```
 #[track_caller]
 pub fn sleep_async(duration: Duration) -> impl Future<Output = ()> {
     let site = site!("sleep");
@@ -109,6 +140,19 @@ pub fn sleep_async(duration: Duration) -> impl Future<Output = ()> {
 ///
 /// # Panics
 /// Outside of a rank, and in an async rank (which awaits [`sleep_async`]).
+///
+/// # Examples
+///
+/// ```
+/// use std::time::{Duration, Instant};
+///
+/// // The ranks sleep at the same time.
+/// vrt::run_local(4, |_| {
+///     let (begin, time) = (Instant::now(), Duration::from_millis(5));
+///     vrt::sleep(time);
+///     assert!(begin.elapsed() >= time);
+/// });
+/// ```
 #[track_caller]
 pub fn sleep(duration: Duration) {
     let site = site!("sleep");

@@ -11,6 +11,19 @@ use vrt_core::pe::{Completion, Probed};
 use vrt_slot::report::count;
 
 /// What is known of a received message.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     other.send_with_tag(&[1u16, 2, 3], 7);
+///     let (_, status) = other.receive_vec::<u16>();
+///     assert_eq!((status.source_rank(), status.tag(), status.bytes()), (other.rank(), 7, 6));
+/// });
+/// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Status {
     pub(crate) source: Rank,
@@ -21,11 +34,15 @@ pub struct Status {
 
 impl Status {
     /// The rank it came from.
+    ///
+    /// Example: [`Status`].
     pub fn source_rank(&self) -> Rank {
         self.source
     }
 
     /// Its tag.
+    ///
+    /// Example: [`Status`].
     pub fn tag(&self) -> Tag {
         self.tag
     }
@@ -35,6 +52,20 @@ impl Status {
     /// # Panics
     /// Where MPI calls the count undefined: when the message is not made of whole elements, or of
     /// more than a [`Count`] can say. [`elements`](Self::elements) does not.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&[1.5, 2.5]);
+    ///     let mut numbers = [0.0; 4];
+    ///     let status = other.receive_into(&mut numbers);
+    ///     assert_eq!(status.count(f64::equivalent_datatype()), 2);
+    /// });
+    /// ```
     #[track_caller]
     pub fn count<D: Datatype>(&self, datatype: D) -> Count {
         let size = datatype.datatype_ref().size();
@@ -58,6 +89,20 @@ impl Status {
 
     /// Its length in elements of a datatype, however many; `None` if it does not end with a whole
     /// one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&[1u8, 2, 3]);
+    ///     let (_, status) = other.receive_vec::<u8>();
+    ///     assert_eq!(status.elements(u8::equivalent_datatype()), Some(3));
+    ///     assert_eq!(status.elements(u16::equivalent_datatype()), None);
+    /// });
+    /// ```
     pub fn elements<D: Datatype>(&self, datatype: D) -> Option<u64> {
         match datatype.datatype_ref().size() as u64 {
             0 => (self.bytes == 0).then_some(0),
@@ -66,11 +111,28 @@ impl Status {
     }
 
     /// Whether it was cancelled before a message came.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(1, |world| {
+    ///     let mut room = 0;
+    ///     vrt::request::scope(|scope| {
+    ///         let receive = world.this_process().immediate_receive_into(scope, &mut room);
+    ///         receive.cancel();
+    ///         assert!(receive.wait().is_cancelled());
+    ///     });
+    /// });
+    /// ```
     pub fn is_cancelled(&self) -> bool {
         self.cancelled
     }
 
     /// Its length in bytes.
+    ///
+    /// Example: [`Status`].
     pub fn bytes(&self) -> u64 {
         self.bytes
     }

@@ -9,6 +9,20 @@ use crate::operation::{At, OrRefuse, Site, site};
 use vrt_core::operation::Sleep;
 
 /// The time of a [`timeout`] was over before its future was ready.
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use vrt::Elapsed;
+///
+/// vrt::run_local(1, |_| {
+///     let time = Duration::from_millis(1);
+///     let outcome = vrt::block_on(vrt::timeout(time, std::future::pending::<()>()));
+///     assert_eq!(outcome, Err(Elapsed(time)));
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not done within {0:?}")]
 pub struct Elapsed(pub Duration);
@@ -59,6 +73,20 @@ pub fn timeout<F: Future>(duration: Duration, future: F) -> Timeout<F> {
 }
 
 /// The future of [`timeout`].
+///
+/// # Examples
+///
+/// ```
+/// use std::time::Duration;
+///
+/// use vrt::Timeout;
+///
+/// fn within_a_minute<F: Future>(future: F) -> Timeout<F> {
+///     vrt::timeout(Duration::from_secs(60), future)
+/// }
+///
+/// vrt::run_local(1, |_| assert_eq!(vrt::block_on(within_a_minute(async { 7 })), Ok(7)));
+/// ```
 #[derive(Debug)]
 #[must_use = "futures do nothing unless awaited"]
 pub struct Timeout<F> {

@@ -48,6 +48,20 @@ pub trait AsyncSource: Source {
     ///
     /// # Panics
     /// When the message is not one value of this type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         other.send_async(&world.rank()).await;
+    ///         assert_eq!(other.receive_async::<i32>().await.0, other.rank());
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn receive_async<Msg: Equivalence>(&self) -> impl Future<Output = (Msg, Status)> {
         receive_one(self, None, site!("receive_async"))
@@ -57,6 +71,22 @@ pub trait AsyncSource: Source {
     ///
     /// # Panics
     /// When the message is not one value of this type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         other.send_with_tag_async(&7u64, 1).await;
+    ///         other.send_with_tag_async(&2.5, 2).await;
+    ///         assert_eq!(other.receive_with_tag_async::<f64>(2).await.0, 2.5);
+    ///         assert_eq!(other.receive_with_tag_async::<u64>(1).await.0, 7);
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn receive_with_tag_async<Msg: Equivalence>(
         &self,
@@ -69,6 +99,22 @@ pub trait AsyncSource: Source {
     ///
     /// # Panics
     /// When the message is longer than the buffer, or of another type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         let mut theirs = [0; 2];
+    ///         other.send_async(&[world.rank(); 2]).await;
+    ///         other.receive_into_async(&mut theirs).await;
+    ///         assert_eq!(theirs, [other.rank(); 2]);
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn receive_into_async<Buf: BufferMut + ?Sized>(
         &self,
@@ -81,6 +127,23 @@ pub trait AsyncSource: Source {
     ///
     /// # Panics
     /// When the message is longer than the buffer, or of another type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         let mut numbers = [0; 4];
+    ///         other.send_with_tag_async(&[1, 2], 7).await;
+    ///         let status = other.receive_into_with_tag_async(&mut numbers, 7).await;
+    ///         assert_eq!(status.count(i32::equivalent_datatype()), 2);
+    ///         assert_eq!(numbers, [1, 2, 0, 0]);
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn receive_into_with_tag_async<Buf: BufferMut + ?Sized>(
         &self,
@@ -94,6 +157,20 @@ pub trait AsyncSource: Source {
     ///
     /// # Panics
     /// When the message is of another type, or does not consist of whole values.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         other.send_async(&[1, 2, 3]).await;
+    ///         assert_eq!(other.receive_vec_async::<i32>().await.0, [1, 2, 3]);
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn receive_vec_async<Msg: Equivalence>(&self) -> impl Future<Output = (Vec<Msg>, Status)> {
         receive_vec(self, None, site!("receive_vec_async"))
@@ -103,6 +180,20 @@ pub trait AsyncSource: Source {
     ///
     /// # Panics
     /// When the message is of another type, or does not consist of whole values.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         other.send_with_tag_async(&[1.5, 2.5], 3).await;
+    ///         assert_eq!(other.receive_vec_with_tag_async::<f64>(3).await.0, [1.5, 2.5]);
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn receive_vec_with_tag_async<Msg: Equivalence>(
         &self,
@@ -112,6 +203,20 @@ pub trait AsyncSource: Source {
     }
 
     /// Receives a serde value; an error says that the bytes are no encoding of this type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         other.send_value_async("seven").await.unwrap();
+    ///         assert_eq!(other.receive_value_async::<String>().await.unwrap().0, "seven");
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn receive_value_async<T: DeserializeOwned>(
         &self,
@@ -120,6 +225,21 @@ pub trait AsyncSource: Source {
     }
 
     /// Receives a serde value with a tag; an error says that the bytes are no encoding of this type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         other.send_value_with_tag_async(&("step", 3), 1).await.unwrap();
+    ///         let received = other.receive_value_with_tag_async::<(String, i32)>(1).await;
+    ///         assert_eq!(received.unwrap().0, ("step".to_owned(), 3));
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn receive_value_with_tag_async<T: DeserializeOwned>(
         &self,
@@ -129,24 +249,90 @@ pub trait AsyncSource: Source {
     }
 
     /// Waits for a message and describes it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         other.send_async(&[1.5, 2.5]).await;
+    ///         let count = other.probe_async().await.count(f64::equivalent_datatype());
+    ///         let mut numbers = vec![0.0; count as usize];
+    ///         other.receive_into_async(&mut numbers).await;
+    ///         assert_eq!(numbers, [1.5, 2.5]);
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn probe_async(&self) -> impl Future<Output = Status> {
         probe(self, None, site!("probe_async"))
     }
 
     /// Waits for a message with a tag and describes it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         other.send_with_tag_async(&[1u8, 2, 3], 7).await;
+    ///         assert_eq!(other.probe_with_tag_async(7).await.bytes(), 3);
+    ///         assert_eq!(other.receive_vec_async::<u8>().await.0, [1, 2, 3]);
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn probe_with_tag_async(&self, tag: Tag) -> impl Future<Output = Status> {
         probe(self, Some(tag), site!("probe_async"))
     }
 
     /// Waits for a message and reserves it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         other.send_async(&[1u8, 2, 3]).await;
+    ///         let (message, status) = other.matched_probe_async().await;
+    ///         let mut bytes = vec![0u8; status.bytes() as usize];
+    ///         message.matched_receive_into_async(&mut bytes).await;
+    ///         assert_eq!(bytes, [1, 2, 3]);
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn matched_probe_async(&self) -> impl Future<Output = (Message, Status)> {
         matched_probe(self, None, site!("matched_probe_async"))
     }
 
     /// Waits for a message with a tag and reserves it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         other.send_with_tag_async(&[1, 2], 7).await;
+    ///         let (message, _) = other.matched_probe_with_tag_async(7).await;
+    ///         let mut numbers = [0; 2];
+    ///         message.matched_receive_into_async(&mut numbers).await;
+    ///         assert_eq!(numbers, [1, 2]);
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn matched_probe_with_tag_async(&self, tag: Tag) -> impl Future<Output = (Message, Status)> {
         matched_probe(self, Some(tag), site!("matched_probe_async"))
@@ -226,14 +412,59 @@ fn matched_probe<S: Source + ?Sized>(
 }
 
 /// Async twins of [`Destination`], and [`send_vec_async`](Self::send_vec_async).
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
+///     vrt::block_on(async {
+///         // Neither future waits for the other: both are polled.
+///         let (mine, (theirs, _)) =
+///             tokio::join!(other.send_vec_async(vec![me; 3]), other.receive_vec_async::<i32>());
+///         assert_eq!((mine, theirs), (vec![me; 3], vec![other.rank(); 3]));
+///     });
+/// });
+/// ```
 pub trait AsyncDestination: Destination {
     /// Sends a buffer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         other.send_async(&[1.5, 2.5]).await;
+    ///         assert_eq!(other.receive_vec_async::<f64>().await.0, [1.5, 2.5]);
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn send_async<Buf: Buffer + ?Sized>(&self, buf: &Buf) -> impl Future<Output = ()> {
         send(self, buf, Tag::default(), Mode::Copied, site!("send_async"))
     }
 
     /// Sends a buffer with a tag.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         other.send_with_tag_async(&[1, 2], 7).await;
+    ///         let (numbers, status) = other.receive_vec_async::<i32>().await;
+    ///         assert_eq!((numbers, status.tag()), (vec![1, 2], 7));
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn send_with_tag_async<Buf: Buffer + ?Sized>(
         &self,
@@ -245,6 +476,21 @@ pub trait AsyncDestination: Destination {
 
     /// Sends values and gives them back when the receiver has them. Nothing is copied on the way that
     /// a blocking send would not copy.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         let (send, receive) = (other.send_vec_async(vec![1, 2]), other.receive_vec_async::<i32>());
+    ///         let (sent, (received, _)) = tokio::join!(send, receive);
+    ///         assert_eq!((sent, received), (vec![1, 2], vec![1, 2]));
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn send_vec_async<Msg: Equivalence + 'static>(
         &self,
@@ -255,6 +501,21 @@ pub trait AsyncDestination: Destination {
 
     /// Sends values with a tag and gives them back when the receiver has them, as
     /// [`send_vec_async`](Self::send_vec_async).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         let send = other.send_vec_with_tag_async(vec![1, 2], 7);
+    ///         let (sent, (received, _)) = tokio::join!(send, other.receive_vec_with_tag_async::<i32>(7));
+    ///         assert_eq!((sent, received), (vec![1, 2], vec![1, 2]));
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn send_vec_with_tag_async<Msg: Equivalence + 'static>(
         &self,
@@ -265,6 +526,21 @@ pub trait AsyncDestination: Destination {
     }
 
     /// Sends a buffer and waits until its receive has begun.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         let (send, receive) = (other.synchronous_send_async(&7), other.receive_async::<i32>());
+    ///         let ((), (received, _)) = tokio::join!(send, receive);
+    ///         assert_eq!(received, 7);
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn synchronous_send_async<Buf: Buffer + ?Sized>(&self, buf: &Buf) -> impl Future<Output = ()> {
         let site = site!("synchronous_send_async");
@@ -272,6 +548,21 @@ pub trait AsyncDestination: Destination {
     }
 
     /// Sends a buffer with a tag and waits until its receive has begun.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         let send = other.synchronous_send_with_tag_async(&7, 3);
+    ///         let ((), (received, _)) = tokio::join!(send, other.receive_with_tag_async::<i32>(3));
+    ///         assert_eq!(received, 7);
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn synchronous_send_with_tag_async<Buf: Buffer + ?Sized>(
         &self,
@@ -282,6 +573,21 @@ pub trait AsyncDestination: Destination {
     }
 
     /// Sends any serde value; an error says that it cannot be encoded.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         other.send_value_async(&[Some("text"), None]).await.unwrap();
+    ///         let received = other.receive_value_async::<[Option<String>; 2]>().await;
+    ///         assert_eq!(received.unwrap().0, [Some("text".to_owned()), None]);
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn send_value_async<T: Serialize + ?Sized>(
         &self,
@@ -291,6 +597,21 @@ pub trait AsyncDestination: Destination {
     }
 
     /// Sends any serde value with a tag; an error says that it cannot be encoded.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     vrt::block_on(async {
+    ///         other.send_value_with_tag_async(&("step", 3), 1).await.unwrap();
+    ///         let received = other.receive_value_with_tag_async::<(String, i32)>(1).await;
+    ///         assert_eq!(received.unwrap().0, ("step".to_owned(), 3));
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn send_value_with_tag_async<T: Serialize + ?Sized>(
         &self,

@@ -35,12 +35,33 @@ use vrt_core::pe::{self, Mode, Outbound};
 /// ```
 pub trait Destination: AsCommunicator {
     /// Its rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| assert_eq!(world.process_at_rank(1).destination_rank(), 1));
+    /// ```
     fn destination_rank(&self) -> Rank;
 
     /// Sends a buffer with a tag (section 3.2.1). May return before the message is received.
     ///
     /// # Panics
     /// When the tag is negative.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send_with_tag(&[1, 2], 7);
+    ///     let (numbers, status) = other.receive_vec::<i32>();
+    ///     assert_eq!((numbers, status.tag()), (vec![1, 2], 7));
+    /// });
+    /// ```
     #[track_caller]
     fn send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) {
         send_at(self, buf, tag, Mode::Standard, site!("send")).or_refuse();
@@ -50,12 +71,39 @@ pub trait Destination: AsCommunicator {
     ///
     /// # Errors
     /// The tag is negative. Nothing was sent then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     let error = other.try_send_with_tag(&1, -1).unwrap_err();
+    ///     assert_eq!(error.class(), vrt::ErrorClass::Tag);
+    ///
+    ///     assert!(other.try_send_with_tag(&2, 1).is_ok());
+    ///     assert_eq!(other.receive::<i32>().0, 2);
+    /// });
+    /// ```
     #[track_caller]
     fn try_send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) -> Result<(), Error> {
         send_at(self, buf, tag, Mode::Standard, site!("send"))
     }
 
     /// Sends a buffer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&[1.5, 2.5]);
+    ///     assert_eq!(other.receive_vec::<f64>().0, [1.5, 2.5]);
+    /// });
+    /// ```
     #[track_caller]
     fn send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
         send_at(self, buf, Tag::default(), Mode::Standard, site!("send")).or_refuse();
@@ -66,30 +114,100 @@ pub trait Destination: AsCommunicator {
     /// # Errors
     /// There is no such rank. Nothing was sent then. (A [`Process`] that
     /// [`process_at_rank`](crate::topology::Communicator::process_at_rank) has given is always one.)
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let send = |to| world.try_process_at_rank(to).and_then(|to| to.try_send(&7));
+    ///     assert!(send(2).is_err());
+    ///     assert!(send(1 - world.rank()).is_ok());
+    ///     assert_eq!(world.any_process().receive::<i32>().0, 7);
+    /// });
+    /// ```
     #[track_caller]
     fn try_send<Buf: Buffer + ?Sized>(&self, buf: &Buf) -> Result<(), Error> {
         send_at(self, buf, Tag::default(), Mode::Standard, site!("send"))
     }
 
     /// Sends a copy of a buffer with a tag; never waits for the receiver (section 3.4).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     // Both send first, and neither waits for the other.
+    ///     other.buffered_send_with_tag(&vec![1.5; 100_000], 3);
+    ///     assert_eq!(other.receive_vec_with_tag::<f64>(3).0.len(), 100_000);
+    /// });
+    /// ```
     #[track_caller]
     fn buffered_send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) {
         send_at(self, buf, tag, Mode::Buffered, site!("buffered_send")).or_refuse();
     }
 
     /// Sends a copy of a buffer; never waits for the receiver.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     // Both send first, and neither waits for the other.
+    ///     other.buffered_send(&vec![1.5; 100_000]);
+    ///     assert_eq!(other.receive_vec::<f64>().0.len(), 100_000);
+    /// });
+    /// ```
     #[track_caller]
     fn buffered_send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
         self.buffered_send_with_tag(buf, Tag::default());
     }
 
     /// Sends a buffer with a tag and waits until its receive has begun (section 3.4).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     if world.rank() == 0 {
+    ///         other.synchronous_send_with_tag(&7, 3);
+    ///     } else {
+    ///         assert_eq!(other.receive_with_tag::<i32>(3).0, 7);
+    ///     }
+    /// });
+    /// ```
     #[track_caller]
     fn synchronous_send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) {
         send_at(self, buf, tag, Mode::Synchronous, site!("synchronous_send")).or_refuse();
     }
 
     /// Sends a buffer and waits until its receive has begun.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     if world.rank() == 0 {
+    ///         other.synchronous_send(&7);
+    ///         // Here the other rank is known to receive.
+    ///     } else {
+    ///         assert_eq!(other.receive::<i32>().0, 7);
+    ///     }
+    /// });
+    /// ```
     #[track_caller]
     fn synchronous_send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
         self.synchronous_send_with_tag(buf, Tag::default());
@@ -99,6 +217,21 @@ pub trait Destination: AsCommunicator {
     ///
     /// # Safety
     /// As in MPI the receive has to be posted. (Here nothing bad happens if it is not.)
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     let receive = other.immediate_receive_with_tag::<i32>(3);
+    ///     world.barrier();
+    ///     // SAFETY: the other rank has posted its receive before the barrier.
+    ///     unsafe { other.ready_send_with_tag(&world.rank(), 3) };
+    ///     assert_eq!(receive.get().0, other.rank());
+    /// });
+    /// ```
     #[track_caller]
     unsafe fn ready_send_with_tag<Buf: Buffer + ?Sized>(&self, buf: &Buf, tag: Tag) {
         send_at(self, buf, tag, Mode::Standard, site!("ready_send")).or_refuse();
@@ -108,6 +241,21 @@ pub trait Destination: AsCommunicator {
     ///
     /// # Safety
     /// As [`ready_send_with_tag`](Self::ready_send_with_tag).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     let receive = other.immediate_receive::<i32>();
+    ///     world.barrier();
+    ///     // SAFETY: the other rank has posted its receive before the barrier.
+    ///     unsafe { other.ready_send(&world.rank()) };
+    ///     assert_eq!(receive.get().0, other.rank());
+    /// });
+    /// ```
     #[track_caller]
     unsafe fn ready_send<Buf: Buffer + ?Sized>(&self, buf: &Buf) {
         // SAFETY: as the caller promises.
@@ -118,6 +266,19 @@ pub trait Destination: AsCommunicator {
     ///
     /// # Errors
     /// The value cannot be encoded.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send_value_with_tag(&("step", 3), 1).unwrap();
+    ///     let ((name, number), _) = other.receive_value_with_tag::<(String, i32)>(1).unwrap();
+    ///     assert_eq!((&*name, number), ("step", 3));
+    /// });
+    /// ```
     #[track_caller]
     fn send_value_with_tag<T: Serialize + ?Sized>(
         &self,
@@ -133,12 +294,42 @@ pub trait Destination: AsCommunicator {
     ///
     /// # Errors
     /// The value cannot be encoded.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send_value(&[Some("text"), None]).unwrap();
+    ///     let (texts, _) = other.receive_value::<[Option<String>; 2]>().unwrap();
+    ///     assert_eq!(texts, [Some("text".to_owned()), None]);
+    /// });
+    /// ```
     #[track_caller]
     fn send_value<T: Serialize + ?Sized>(&self, value: &T) -> Result<(), EncodeError> {
         self.send_value_with_tag(value, Tag::default())
     }
 
     /// A send with a tag to be started again and again (section 3.9).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut number) = (world.process_at_rank(1 - world.rank()), 0);
+    ///     let mut send = other.persistent_send_with_tag(&mut number, 3);
+    ///     for step in 0..3 {
+    ///         **send.send_data() = step;
+    ///         send.start();
+    ///         assert_eq!(other.receive_with_tag::<i32>(3).0, step);
+    ///         send.wait();
+    ///     }
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_send_with_tag<'a, Buf: Buffer + ?Sized>(
         &self,
@@ -159,6 +350,23 @@ pub trait Destination: AsCommunicator {
     }
 
     /// A send to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut numbers) = (world.process_at_rank(1 - world.rank()), [0.0; 2]);
+    ///     let mut send = other.persistent_send(&mut numbers);
+    ///     for step in [0.5, 1.0] {
+    ///         send.send_data().fill(step);
+    ///         send.start();
+    ///         assert_eq!(other.receive_vec::<f64>().0, [step; 2]);
+    ///         send.wait();
+    ///     }
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_send<'a, Buf: Buffer + ?Sized>(
         &self,
@@ -168,6 +376,21 @@ pub trait Destination: AsCommunicator {
     }
 
     /// Begins to send a buffer with a tag (section 3.7.2).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
+    ///     vrt::request::scope(|scope| {
+    ///         let send = other.immediate_send_with_tag(scope, &me, 3);
+    ///         assert_eq!(other.receive_with_tag::<i32>(3).0, other.rank());
+    ///         send.wait();
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_send_with_tag<'a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized>(
         &self,
@@ -179,6 +402,21 @@ pub trait Destination: AsCommunicator {
     }
 
     /// Begins to send a buffer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
+    ///     vrt::request::scope(|scope| {
+    ///         let send = other.immediate_send(scope, &me);
+    ///         assert_eq!(other.receive::<i32>().0, other.rank());
+    ///         send.wait();
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_send<'a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized>(
         &self,
@@ -189,6 +427,21 @@ pub trait Destination: AsCommunicator {
     }
 
     /// Sends a copy of a buffer with a tag, as a request.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
+    ///     vrt::request::scope(|scope| {
+    ///         let send = other.immediate_buffered_send_with_tag(scope, &me, 3);
+    ///         assert_eq!(other.receive_with_tag::<i32>(3).0, other.rank());
+    ///         send.wait();
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_buffered_send_with_tag<'a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized>(
         &self,
@@ -201,6 +454,21 @@ pub trait Destination: AsCommunicator {
     }
 
     /// Sends a copy of a buffer, as a request.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
+    ///     vrt::request::scope(|scope| {
+    ///         let send = other.immediate_buffered_send(scope, &me);
+    ///         assert_eq!(other.receive::<i32>().0, other.rank());
+    ///         send.wait();
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_buffered_send<'a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized>(
         &self,
@@ -211,6 +479,21 @@ pub trait Destination: AsCommunicator {
     }
 
     /// Begins to send a buffer with a tag; done when its receive has begun.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
+    ///     vrt::request::scope(|scope| {
+    ///         let send = other.immediate_synchronous_send_with_tag(scope, &me, 3);
+    ///         assert_eq!(other.receive_with_tag::<i32>(3).0, other.rank());
+    ///         send.wait();
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_synchronous_send_with_tag<'a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized>(
         &self,
@@ -223,6 +506,21 @@ pub trait Destination: AsCommunicator {
     }
 
     /// Begins to send a buffer; done when its receive has begun.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
+    ///     vrt::request::scope(|scope| {
+    ///         let send = other.immediate_synchronous_send(scope, &me);
+    ///         assert_eq!(other.receive::<i32>().0, other.rank());
+    ///         send.wait();
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_synchronous_send<'a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized>(
         &self,
@@ -236,6 +534,24 @@ pub trait Destination: AsCommunicator {
     ///
     /// # Safety
     /// As [`ready_send_with_tag`](Self::ready_send_with_tag).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
+    ///     let receive = other.immediate_receive_with_tag::<i32>(3);
+    ///     world.barrier();
+    ///     vrt::request::scope(|scope| {
+    ///         // SAFETY: the other rank has posted its receive before the barrier.
+    ///         let send = unsafe { other.immediate_ready_send_with_tag(scope, &me, 3) };
+    ///         assert_eq!(receive.get().0, other.rank());
+    ///         send.wait();
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     unsafe fn immediate_ready_send_with_tag<'a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized>(
         &self,
@@ -250,6 +566,24 @@ pub trait Destination: AsCommunicator {
     ///
     /// # Safety
     /// As [`ready_send_with_tag`](Self::ready_send_with_tag).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
+    ///     let receive = other.immediate_receive::<i32>();
+    ///     world.barrier();
+    ///     vrt::request::scope(|scope| {
+    ///         // SAFETY: the other rank has posted its receive before the barrier.
+    ///         let send = unsafe { other.immediate_ready_send(scope, &me) };
+    ///         assert_eq!(receive.get().0, other.rank());
+    ///         send.wait();
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     unsafe fn immediate_ready_send<'a, Sc: Scope<'a>, Buf: 'a + Buffer + ?Sized>(
         &self,

@@ -16,6 +16,20 @@ use vrt_core::pe::{Mode, Outbound, Room};
 ///
 /// # Panics
 /// When the message received is not one value of this type.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::point_to_point::send_receive_with_tags;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
+///     // Rank 0 sends with tag 0, rank 1 with tag 1.
+///     let (theirs, _): (i32, _) = send_receive_with_tags(&me, &other, me, &other, other.rank());
+///     assert_eq!(theirs, other.rank());
+/// });
+/// ```
 #[track_caller]
 #[inline(always)]
 pub fn send_receive_with_tags<M, D, R, S>(
@@ -75,6 +89,20 @@ where
 ///
 /// # Panics
 /// When the message received is longer than the buffer.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::point_to_point::send_receive_into_with_tags;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
+///     let (mine, mut theirs) = ([me; 2], [0; 2]);
+///     send_receive_into_with_tags(&mine, &other, me, &mut theirs, &other, other.rank());
+///     assert_eq!(theirs, [other.rank(); 2]);
+/// });
+/// ```
 #[track_caller]
 #[inline(always)]
 pub fn send_receive_into_with_tags<M, D, B, S>(
@@ -102,6 +130,22 @@ where
 ///
 /// # Panics
 /// When the message received is longer than the buffer.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::point_to_point::send_receive_into;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     let (me, n) = (world.rank(), world.size());
+///     let right = world.process_at_rank((me + 1) % n);
+///     let left = world.process_at_rank((me + n - 1) % n);
+///     let (mine, mut theirs) = ([me; 2], [0; 2]);
+///     send_receive_into(&mine, &right, &mut theirs, &left);
+///     assert_eq!(theirs, [left.rank(); 2]);
+/// });
+/// ```
 #[track_caller]
 #[inline(always)]
 pub fn send_receive_into<M, D, B, S>(msg: &M, destination: &D, buf: &mut B, source: &S) -> Status
@@ -121,6 +165,20 @@ where
 ///
 /// # Panics
 /// When the message received is longer than the buffer.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::point_to_point::send_receive_replace_into_with_tags;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
+///     let mut numbers = [me; 2];
+///     send_receive_replace_into_with_tags(&mut numbers, &other, me, &other, other.rank());
+///     assert_eq!(numbers, [other.rank(); 2]);
+/// });
+/// ```
 #[track_caller]
 #[inline(always)]
 pub fn send_receive_replace_into_with_tags<B, D, S>(
@@ -146,6 +204,22 @@ where
 ///
 /// # Panics
 /// When the message received is longer than the buffer.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::point_to_point::send_receive_replace_into;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     let (me, n) = (world.rank(), world.size());
+///     let right = world.process_at_rank((me + 1) % n);
+///     let left = world.process_at_rank((me + n - 1) % n);
+///     let mut numbers = [me; 2];
+///     send_receive_replace_into(&mut numbers, &right, &left);
+///     assert_eq!(numbers, [left.rank(); 2]);
+/// });
+/// ```
 #[track_caller]
 #[inline(always)]
 pub fn send_receive_replace_into<B, D, S>(buf: &mut B, destination: &D, source: &S) -> Status

@@ -45,6 +45,20 @@ pub struct Message {
 
 impl Message {
     /// Whether it came from no process. There is no such source here.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&7);
+    ///     let (message, _) = other.matched_probe();
+    ///     assert!(!message.is_no_proc());
+    ///     assert_eq!(message.matched_receive::<i32>().0, 7);
+    /// });
+    /// ```
     pub fn is_no_proc(&self) -> bool {
         false
     }
@@ -53,6 +67,19 @@ impl Message {
     ///
     /// # Panics
     /// When it is not one value of this type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&2.5);
+    ///     let (message, _) = other.matched_probe();
+    ///     assert_eq!(message.matched_receive::<f64>().0, 2.5);
+    /// });
+    /// ```
     #[track_caller]
     pub fn matched_receive<Msg: Equivalence>(self) -> (Msg, Status) {
         let site = site!("matched_receive");
@@ -70,6 +97,21 @@ impl Message {
     ///
     /// # Panics
     /// When it is longer than the buffer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&[1, 2]);
+    ///     let (message, _) = other.matched_probe();
+    ///     let mut numbers = [0; 2];
+    ///     message.matched_receive_into(&mut numbers);
+    ///     assert_eq!(numbers, [1, 2]);
+    /// });
+    /// ```
     #[track_caller]
     pub fn matched_receive_into<Buf: BufferMut + ?Sized>(self, buf: &mut Buf) -> Status {
         let site = site!("matched_receive_into");
@@ -80,6 +122,23 @@ impl Message {
     ///
     /// # Panics
     /// When it is longer than the buffer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&[1, 2]);
+    ///     vrt::block_on(async {
+    ///         let (message, _) = other.matched_probe_async().await;
+    ///         let mut numbers = [0; 2];
+    ///         message.matched_receive_into_async(&mut numbers).await;
+    ///         assert_eq!(numbers, [1, 2]);
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     pub fn matched_receive_into_async<Buf: BufferMut + ?Sized>(
         self,
@@ -90,6 +149,23 @@ impl Message {
     }
 
     /// Begins to receive it into a buffer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&[1, 2]);
+    ///     let ((message, _), mut numbers) = (other.matched_probe(), [0; 2]);
+    ///     vrt::request::scope(|scope| {
+    ///         let receive = message.immediate_matched_receive_into(scope, &mut numbers);
+    ///         receive.wait();
+    ///     });
+    ///     assert_eq!(numbers, [1, 2]);
+    /// });
+    /// ```
     #[track_caller]
     pub fn immediate_matched_receive_into<'a, Sc, Buf>(
         self,
@@ -150,8 +226,34 @@ impl Drop for Message {
 }
 
 /// Receiving a reserved message of any length.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     other.send(&[1, 2, 3]);
+///     let (numbers, status) = other.matched_probe().matched_receive_vec::<i32>();
+///     assert_eq!((numbers, status.source_rank()), (vec![1, 2, 3], other.rank()));
+/// });
+/// ```
 pub trait MatchedReceiveVec {
     /// Receives it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send_with_tag(&[1.5, 2.5], 3);
+    ///     let reserved = world.any_process().matched_probe_with_tag(3);
+    ///     assert_eq!(reserved.matched_receive_vec::<f64>().0, [1.5, 2.5]);
+    /// });
+    /// ```
     fn matched_receive_vec<Msg: Equivalence>(self) -> (Vec<Msg>, Status);
 }
 

@@ -42,45 +42,159 @@ use vrt_core::pe;
 /// ```
 pub trait Source: AsCommunicator {
     /// Its rank; -1 stands for any.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     assert_eq!(world.process_at_rank(1).source_rank(), 1);
+    ///     assert_eq!(world.any_process().source_rank(), -1);
+    /// });
+    /// ```
     fn source_rank(&self) -> Rank;
 
     /// Waits for a message with a tag and describes it (section 3.8.1).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send_with_tag(&[1u8, 2, 3], 7);
+    ///     let status = other.probe_with_tag(7);
+    ///     assert_eq!((status.source_rank(), status.bytes()), (other.rank(), 3));
+    ///     assert_eq!(other.receive_vec::<u8>().0, [1, 2, 3]);
+    /// });
+    /// ```
     #[track_caller]
     fn probe_with_tag(&self, tag: Tag) -> Status {
         probe_at(self, Some(tag), site!("probe"))
     }
 
     /// Waits for a message and describes it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&[1.5, 2.5]);
+    ///     let count = other.probe().count(f64::equivalent_datatype());
+    ///     let mut numbers = vec![0.0; count as usize];
+    ///     other.receive_into(&mut numbers);
+    ///     assert_eq!(numbers, [1.5, 2.5]);
+    /// });
+    /// ```
     #[track_caller]
     fn probe(&self) -> Status {
         probe_at(self, None, site!("probe"))
     }
 
     /// Describes a message with a tag if there is one. When there is none, other ranks get a turn.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(1, |world| {
+    ///     let me = world.this_process();
+    ///     me.send_with_tag(&7, 1);
+    ///     assert!(me.immediate_probe_with_tag(2).is_none());
+    ///     assert!(me.immediate_probe_with_tag(1).is_some());
+    ///     assert_eq!(me.receive::<i32>().0, 7);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_probe_with_tag(&self, tag: Tag) -> Option<Status> {
         immediate_probe_at(self, Some(tag), site!("immediate_probe"))
     }
 
     /// Describes a message if there is one. When there is none, other ranks get a turn.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&7);
+    ///     while other.immediate_probe().is_none() {
+    ///         // Here a rank does a part of its work.
+    ///     }
+    ///     assert_eq!(other.receive::<i32>().0, 7);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_probe(&self) -> Option<Status> {
         immediate_probe_at(self, None, site!("immediate_probe"))
     }
 
     /// Waits for a message with a tag and reserves it (section 3.8.2).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send_with_tag(&[1u8, 2, 3], 7);
+    ///     let (message, status) = other.matched_probe_with_tag(7);
+    ///     let mut bytes = vec![0u8; status.bytes() as usize];
+    ///     message.matched_receive_into(&mut bytes);
+    ///     assert_eq!(bytes, [1, 2, 3]);
+    /// });
+    /// ```
     #[track_caller]
     fn matched_probe_with_tag(&self, tag: Tag) -> (Message, Status) {
         message::matched_probe_at(self, Some(tag), site!("matched_probe"))
     }
 
     /// Waits for a message and reserves it.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&7);
+    ///     let (message, _) = other.matched_probe();
+    ///     // This receive gets the message that was sent later.
+    ///     other.send(&8);
+    ///     assert_eq!(other.receive::<i32>().0, 8);
+    ///     assert_eq!(message.matched_receive::<i32>().0, 7);
+    /// });
+    /// ```
     #[track_caller]
     fn matched_probe(&self) -> (Message, Status) {
         message::matched_probe_at(self, None, site!("matched_probe"))
     }
 
     /// Reserves a message with a tag if there is one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(1, |world| {
+    ///     let me = world.this_process();
+    ///     me.send_with_tag(&7, 1);
+    ///     assert!(me.immediate_matched_probe_with_tag(2).is_none());
+    ///     let (message, _) = me.immediate_matched_probe_with_tag(1).unwrap();
+    ///     assert_eq!(message.matched_receive::<i32>().0, 7);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_matched_probe_with_tag(&self, tag: Tag) -> Option<(Message, Status)> {
         let site = site!("immediate_matched_probe");
@@ -88,6 +202,24 @@ pub trait Source: AsCommunicator {
     }
 
     /// Reserves a message if there is one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&7);
+    ///     let (message, _) = loop {
+    ///         // Here a rank does a part of its work.
+    ///         if let Some(reserved) = other.immediate_matched_probe() {
+    ///             break reserved;
+    ///         }
+    ///     };
+    ///     assert_eq!(message.matched_receive::<i32>().0, 7);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_matched_probe(&self) -> Option<(Message, Status)> {
         let site = site!("immediate_matched_probe");
@@ -98,6 +230,20 @@ pub trait Source: AsCommunicator {
     ///
     /// # Panics
     /// When the message is not one value of this type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send_with_tag(&7u64, 1);
+    ///     other.send_with_tag(&2.5, 2);
+    ///     assert_eq!(other.receive_with_tag::<f64>(2).0, 2.5);
+    ///     assert_eq!(other.receive_with_tag::<u64>(1).0, 7);
+    /// });
+    /// ```
     #[track_caller]
     #[inline(always)]
     fn receive_with_tag<Msg: Equivalence>(&self, tag: Tag) -> (Msg, Status) {
@@ -109,6 +255,22 @@ pub trait Source: AsCommunicator {
     /// # Errors
     /// The message is not one value of this type: it is gone then, and the next receive gets the next
     /// message. Or the tag is negative: nothing was received then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send_with_tag(&[1, 2], 3);
+    ///     other.send_with_tag(&7, 3);
+    ///     // Two values are not one.
+    ///     assert!(other.try_receive_with_tag::<i32>(3).is_err());
+    ///     let next = other.try_receive_with_tag::<i32>(3).map(|(value, _)| value);
+    ///     assert_eq!(next, Ok(7));
+    /// });
+    /// ```
     #[track_caller]
     #[inline(always)]
     fn try_receive_with_tag<Msg: Equivalence>(&self, tag: Tag) -> Result<(Msg, Status), Error> {
@@ -119,6 +281,19 @@ pub trait Source: AsCommunicator {
     ///
     /// # Panics
     /// When the message is not one value of this type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&world.rank());
+    ///     let (theirs, status) = other.receive::<i32>();
+    ///     assert_eq!((theirs, status.source_rank()), (other.rank(), other.rank()));
+    /// });
+    /// ```
     #[track_caller]
     #[inline(always)]
     fn receive<Msg: Equivalence>(&self) -> (Msg, Status) {
@@ -129,6 +304,19 @@ pub trait Source: AsCommunicator {
     ///
     /// # Errors
     /// As [`try_receive_with_tag`](Self::try_receive_with_tag).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&1.5);
+    ///     let error = other.try_receive::<i64>().unwrap_err();
+    ///     assert_eq!(error.class(), vrt::ErrorClass::Type);
+    /// });
+    /// ```
     #[track_caller]
     #[inline(always)]
     fn try_receive<Msg: Equivalence>(&self) -> Result<(Msg, Status), Error> {
@@ -139,6 +327,21 @@ pub trait Source: AsCommunicator {
     ///
     /// # Panics
     /// When the message is longer than the buffer, or of another type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send_with_tag(&[1, 2], 7);
+    ///     let mut numbers = [0; 4];
+    ///     let status = other.receive_into_with_tag(&mut numbers, 7);
+    ///     assert_eq!(status.count(i32::equivalent_datatype()), 2);
+    ///     assert_eq!(numbers, [1, 2, 0, 0]);
+    /// });
+    /// ```
     #[track_caller]
     #[inline(always)]
     fn receive_into_with_tag<Buf: BufferMut + ?Sized>(&self, buf: &mut Buf, tag: Tag) -> Status {
@@ -151,6 +354,19 @@ pub trait Source: AsCommunicator {
     /// The message is longer than the buffer, or of another type: it is gone then, and the next receive
     /// gets the next message. The buffer may have the beginning of one that was too long. Or the tag is
     /// negative: nothing was received then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send_with_tag(&[1, 2, 3], 7);
+    ///     let error = other.try_receive_into_with_tag(&mut [0; 2], 7).unwrap_err();
+    ///     assert_eq!(error.class(), vrt::ErrorClass::Truncate);
+    /// });
+    /// ```
     #[track_caller]
     #[inline(always)]
     fn try_receive_into_with_tag<Buf: BufferMut + ?Sized>(
@@ -165,6 +381,20 @@ pub trait Source: AsCommunicator {
     ///
     /// # Panics
     /// When the message is longer than the buffer, or of another type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     let (mine, mut theirs) = ([world.rank(); 3], [0; 3]);
+    ///     other.send(&mine);
+    ///     other.receive_into(&mut theirs);
+    ///     assert_eq!(theirs, [other.rank(); 3]);
+    /// });
+    /// ```
     #[track_caller]
     #[inline(always)]
     fn receive_into<Buf: BufferMut + ?Sized>(&self, buf: &mut Buf) -> Status {
@@ -175,6 +405,23 @@ pub trait Source: AsCommunicator {
     ///
     /// # Errors
     /// As [`try_receive_into_with_tag`](Self::try_receive_into_with_tag).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     let mut numbers = [0; 2];
+    ///     other.send(&[1, 2, 3]);
+    ///     other.send(&[7, 8]);
+    ///     // The first message is too long, and is gone then.
+    ///     assert!(other.try_receive_into(&mut numbers).is_err());
+    ///     assert!(other.try_receive_into(&mut numbers).is_ok());
+    ///     assert_eq!(numbers, [7, 8]);
+    /// });
+    /// ```
     #[track_caller]
     #[inline(always)]
     fn try_receive_into<Buf: BufferMut + ?Sized>(&self, buf: &mut Buf) -> Result<Status, Error> {
@@ -185,6 +432,19 @@ pub trait Source: AsCommunicator {
     ///
     /// # Panics
     /// When the message is of another type, or does not consist of whole values.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send_with_tag(&vec![1.5; 1 + world.rank() as usize], 3);
+    ///     let (theirs, _) = other.receive_vec_with_tag::<f64>(3);
+    ///     assert_eq!(theirs, vec![1.5; 1 + other.rank() as usize]);
+    /// });
+    /// ```
     #[track_caller]
     fn receive_vec_with_tag<Msg: Equivalence>(&self, tag: Tag) -> (Vec<Msg>, Status) {
         receive_vec_at(self, Some(tag), site!("receive_vec")).or_refuse()
@@ -195,6 +455,19 @@ pub trait Source: AsCommunicator {
     /// # Errors
     /// The message is of another type, or does not consist of whole values: it is gone then, and the
     /// next receive gets the next message. Or the tag is negative: nothing was received then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send_with_tag(&[1.5, 2.5], 3);
+    ///     let error = other.try_receive_vec_with_tag::<f32>(3).unwrap_err();
+    ///     assert_eq!(error.class(), vrt::ErrorClass::Type);
+    /// });
+    /// ```
     #[track_caller]
     fn try_receive_vec_with_tag<Msg: Equivalence>(
         &self,
@@ -207,6 +480,18 @@ pub trait Source: AsCommunicator {
     ///
     /// # Panics
     /// When the message is of another type, or does not consist of whole values.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&[1, 2, 3]);
+    ///     assert_eq!(other.receive_vec::<i32>().0, [1, 2, 3]);
+    /// });
+    /// ```
     #[track_caller]
     fn receive_vec<Msg: Equivalence>(&self) -> (Vec<Msg>, Status) {
         receive_vec_at(self, None, site!("receive_vec")).or_refuse()
@@ -216,6 +501,21 @@ pub trait Source: AsCommunicator {
     ///
     /// # Errors
     /// As [`try_receive_vec_with_tag`](Self::try_receive_vec_with_tag).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&[1, 2, 3]);
+    ///     other.send(&2.5);
+    ///     let numbers = other.try_receive_vec::<i32>().map(|(numbers, _)| numbers);
+    ///     assert_eq!(numbers, Ok(vec![1, 2, 3]));
+    ///     assert!(other.try_receive_vec::<i32>().is_err());
+    /// });
+    /// ```
     #[track_caller]
     fn try_receive_vec<Msg: Equivalence>(&self) -> Result<(Vec<Msg>, Status), Error> {
         receive_vec_at(self, None, site!("receive_vec"))
@@ -225,6 +525,19 @@ pub trait Source: AsCommunicator {
     ///
     /// # Errors
     /// The bytes are not an encoding of this type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send_value_with_tag("seven", 7).unwrap();
+    ///     let (text, status) = other.receive_value_with_tag::<String>(7).unwrap();
+    ///     assert_eq!((&*text, status.tag()), ("seven", 7));
+    /// });
+    /// ```
     #[track_caller]
     fn receive_value_with_tag<T: DeserializeOwned>(
         &self,
@@ -237,12 +550,43 @@ pub trait Source: AsCommunicator {
     ///
     /// # Errors
     /// The bytes are not an encoding of this type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send_value("seven").unwrap();
+    ///     assert_eq!(other.receive_value::<String>().unwrap().0, "seven");
+    ///     // What `send` has sent is no encoded value.
+    ///     other.send(&7);
+    ///     assert!(other.receive_value::<i32>().is_err());
+    /// });
+    /// ```
     #[track_caller]
     fn receive_value<T: DeserializeOwned>(&self) -> Result<(T, Status), DecodeError> {
         receive_value_at(self, None, site!("receive_value"))
     }
 
     /// Begins to receive a message with a tag into a buffer (section 3.7.2).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), [0; 2]);
+    ///     vrt::request::scope(|scope| {
+    ///         let receive = other.immediate_receive_into_with_tag(scope, &mut theirs, 3);
+    ///         other.send_with_tag(&[world.rank(); 2], 3);
+    ///         receive.wait();
+    ///     });
+    ///     assert_eq!(theirs, [other.rank(); 2]);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_receive_into_with_tag<'a, Sc, Buf>(
         &self,
@@ -258,6 +602,22 @@ pub trait Source: AsCommunicator {
     }
 
     /// Begins to receive a message into a buffer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), [0; 2]);
+    ///     vrt::request::scope(|scope| {
+    ///         let receive = other.immediate_receive_into(scope, &mut theirs);
+    ///         other.send(&[world.rank(); 2]);
+    ///         receive.wait();
+    ///     });
+    ///     assert_eq!(theirs, [other.rank(); 2]);
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_receive_into<'a, Sc, Buf>(
         &self,
@@ -272,6 +632,23 @@ pub trait Source: AsCommunicator {
     }
 
     /// A receive with a tag to be started again and again (section 3.9).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut number) = (world.process_at_rank(1 - world.rank()), 0);
+    ///     let mut receive = other.persistent_receive_into_with_tag(&mut number, 3);
+    ///     for step in 0..3 {
+    ///         receive.start();
+    ///         other.send_with_tag(&step, 3);
+    ///         receive.wait();
+    ///         assert_eq!(**receive.receive_data(), step);
+    ///     }
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_receive_into_with_tag<'a, Buf: BufferMut + ?Sized>(
         &self,
@@ -282,6 +659,23 @@ pub trait Source: AsCommunicator {
     }
 
     /// A receive to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut numbers) = (world.process_at_rank(1 - world.rank()), [0.0; 2]);
+    ///     let mut receive = other.persistent_receive_into(&mut numbers);
+    ///     for step in [0.5, 1.0] {
+    ///         receive.start();
+    ///         other.send(&[step; 2]);
+    ///         receive.wait();
+    ///         assert_eq!(**receive.receive_data(), [step; 2]);
+    ///     }
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_receive_into<'a, Buf: BufferMut + ?Sized>(
         &self,
@@ -291,12 +685,38 @@ pub trait Source: AsCommunicator {
     }
 
     /// Begins to receive one value with a tag.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     let receive = other.immediate_receive_with_tag::<i32>(3);
+    ///     other.send_with_tag(&world.rank(), 3);
+    ///     assert_eq!(receive.get().0, other.rank());
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_receive_with_tag<Msg: Equivalence>(&self, tag: Tag) -> ReceiveFuture<Msg> {
         ReceiveFuture::start(self, Some(tag), site!("immediate_receive"))
     }
 
     /// Begins to receive one value.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     let receive = other.immediate_receive::<i32>();
+    ///     other.send(&world.rank());
+    ///     assert_eq!(receive.get().0, other.rank());
+    /// });
+    /// ```
     #[track_caller]
     fn immediate_receive<Msg: Equivalence>(&self) -> ReceiveFuture<Msg> {
         ReceiveFuture::start(self, None, site!("immediate_receive"))
@@ -458,6 +878,21 @@ fn persistent_receive<'a, S: Source + ?Sized, Buf: BufferMut + ?Sized>(
 }
 
 /// A value that is being received.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::point_to_point::ReceiveFuture;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     // Both values are received at the same time, in whichever order they arrive.
+///     let from_each: [ReceiveFuture<i32>; 2] =
+///         [0, 1].map(|rank| world.process_at_rank(rank).immediate_receive());
+///     (0..2).for_each(|rank| world.process_at_rank(rank).send(&world.rank()));
+///     assert_eq!(from_each.map(|receive| receive.get().0), [0, 1]);
+/// });
+/// ```
 pub struct ReceiveFuture<T: 'static> {
     /// Leaked with the request if that is dropped and cannot be withdrawn.
     value: ManuallyDrop<Box<MaybeUninit<T>>>,
@@ -487,6 +922,20 @@ impl<T: Equivalence> ReceiveFuture<T> {
     ///
     /// # Panics
     /// When the message is not one value of this type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     let receive = other.immediate_receive::<f64>();
+    ///     other.send(&2.5);
+    ///     let (value, status) = receive.get();
+    ///     assert_eq!((value, status.source_rank()), (2.5, other.rank()));
+    /// });
+    /// ```
     pub fn get(self) -> (T, Status) {
         let site = self.request.site();
         let status = self.request.wait();
@@ -504,6 +953,26 @@ impl<T: Equivalence> ReceiveFuture<T> {
     ///
     /// # Panics
     /// When the message is not one value of this type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     let mut receive = other.immediate_receive::<i32>();
+    ///     other.send(&7);
+    ///     let (value, _) = loop {
+    ///         // Here a rank does a part of its work.
+    ///         match receive.r#try() {
+    ///             Ok(received) => break received,
+    ///             Err(pending) => receive = pending,
+    ///         }
+    ///     };
+    ///     assert_eq!(value, 7);
+    /// });
+    /// ```
     pub fn r#try(self) -> Result<(T, Status), Self> {
         let site = self.request.site();
         match self.request.test() {

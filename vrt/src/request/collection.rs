@@ -8,6 +8,27 @@ use crate::request::{LocalScope, Request, Scope};
 
 /// Waits until one of the requests is done, takes it out and gives its place and status; `None`
 /// when there are none.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::request::wait_any;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let (other, mut numbers) = (world.process_at_rank(1 - world.rank()), [0; 2]);
+///     other.send(&7);
+///     other.send(&8);
+///     vrt::request::scope(|scope| {
+///         let receive = |place| other.immediate_receive_into(scope, place);
+///         let mut requests: Vec<_> = numbers.iter_mut().map(receive).collect();
+///         while let Some((_, status)) = wait_any(&mut requests) {
+///             assert_eq!(status.source_rank(), other.rank());
+///         }
+///     });
+///     assert_eq!(numbers, [7, 8]);
+/// });
+/// ```
 #[track_caller]
 pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
     requests: &mut Vec<Request<'a, D, S>>,
@@ -22,6 +43,27 @@ pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
 }
 
 /// Requests that are completed together.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::request::RequestCollection;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let (other, mut numbers) = (world.process_at_rank(1 - world.rank()), [0; 2]);
+///     vrt::request::multiple_scope(2, |scope, requests: &mut RequestCollection<'_, i32>| {
+///         for place in &mut numbers {
+///             requests.add(other.immediate_receive_into(scope, place));
+///         }
+///         other.send(&7);
+///         other.send(&8);
+///         while let Some((place, _, value)) = requests.wait_any() {
+///             assert_eq!(*value, [7, 8][place]);
+///         }
+///     });
+/// });
+/// ```
 pub struct RequestCollection<'a, D: ?Sized> {
     requests: Vec<Option<Request<'a, D, StaticOrLocal>>>,
     open: usize,
@@ -50,11 +92,44 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     }
 
     /// How many are not done.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
+    ///     vrt::request::multiple_scope(1, |scope, requests| {
+    ///         requests.add(other.immediate_receive_into(scope, &mut theirs));
+    ///         assert_eq!(requests.incomplete(), 1);
+    ///         other.send(&world.rank());
+    ///         requests.wait_any();
+    ///         assert_eq!(requests.incomplete(), 0);
+    ///     });
+    /// });
+    /// ```
     pub fn incomplete(&self) -> usize {
         self.open
     }
 
     /// Adds a request; gives its place.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
+    ///     vrt::request::multiple_scope(2, |scope, requests| {
+    ///         assert_eq!(requests.add(other.immediate_send(scope, &me)), 0);
+    ///         assert_eq!(requests.add(other.immediate_send(scope, &me)), 1);
+    ///         (0..2).for_each(|_| assert_eq!(other.receive::<i32>().0, other.rank()));
+    ///         requests.wait_all(&mut Vec::new());
+    ///     });
+    /// });
+    /// ```
     pub fn add<S: Scope<'a>>(&mut self, request: Request<'a, D, S>) -> usize {
         self.requests.push(Some(request.shrink_scope_to(StaticOrLocal)));
         self.open += 1;
@@ -73,6 +148,27 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     }
 
     /// Waits until one is done; `None` when there are none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut numbers) = (world.process_at_rank(1 - world.rank()), [0; 2]);
+    ///     other.send(&7);
+    ///     other.send(&8);
+    ///     vrt::request::multiple_scope(2, |scope, requests| {
+    ///         for place in &mut numbers {
+    ///             requests.add(other.immediate_receive_into(scope, place));
+    ///         }
+    ///         let (place, status, value) = requests.wait_any().unwrap();
+    ///         assert_eq!((place, status.source_rank(), *value), (0, other.rank(), 7));
+    ///         requests.wait_any();
+    ///         assert!(requests.wait_any().is_none());
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     pub fn wait_any(&mut self) -> Option<(usize, Status, &'a D)> {
         while self.open > 0 {
@@ -85,6 +181,28 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     }
 
     /// Waits until at least one is done; appends all that are.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut numbers) = (world.process_at_rank(1 - world.rank()), [0; 2]);
+    ///     other.send(&7);
+    ///     other.send(&8);
+    ///     vrt::request::multiple_scope(2, |scope, requests| {
+    ///         for place in &mut numbers {
+    ///             requests.add(other.immediate_receive_into(scope, place));
+    ///         }
+    ///         let mut done = Vec::new();
+    ///         while requests.incomplete() > 0 {
+    ///             requests.wait_some(&mut done);
+    ///             assert!(done.iter().all(|(place, _, value)| **value == [7, 8][*place]));
+    ///         }
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     pub fn wait_some(&mut self, result: &mut Vec<(usize, Status, &'a D)>) {
         result.clear();
@@ -95,6 +213,27 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     }
 
     /// Waits until all are done.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut numbers) = (world.process_at_rank(1 - world.rank()), [0; 2]);
+    ///     other.send(&7);
+    ///     other.send(&8);
+    ///     vrt::request::multiple_scope(2, |scope, requests| {
+    ///         for place in &mut numbers {
+    ///             requests.add(other.immediate_receive_into(scope, place));
+    ///         }
+    ///         let mut done = Vec::new();
+    ///         requests.wait_all(&mut done);
+    ///         assert!(done.iter().all(|(place, _, value)| **value == [7, 8][*place]));
+    ///         assert_eq!(done.len(), 2);
+    ///     });
+    /// });
+    /// ```
     pub fn wait_all(&mut self, result: &mut Vec<(usize, Status, &'a D)>) {
         result.clear();
         for (at, slot) in self.requests.iter_mut().enumerate() {
@@ -107,6 +246,29 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     }
 
     /// One that is done, if any is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut numbers) = (world.process_at_rank(1 - world.rank()), [0; 2]);
+    ///     other.send(&7);
+    ///     other.send(&8);
+    ///     vrt::request::multiple_scope(2, |scope, requests| {
+    ///         for place in &mut numbers {
+    ///             requests.add(other.immediate_receive_into(scope, place));
+    ///         }
+    ///         while requests.incomplete() > 0 {
+    ///             // Here a rank does a part of its work.
+    ///             if let Some((place, _, value)) = requests.test_any() {
+    ///                 assert_eq!(*value, [7, 8][place]);
+    ///             }
+    ///         }
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     pub fn test_any(&mut self) -> Option<(usize, Status, &'a D)> {
         let done = self.take_done();
@@ -117,6 +279,29 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     }
 
     /// All that are done.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut numbers) = (world.process_at_rank(1 - world.rank()), [0; 2]);
+    ///     other.send(&7);
+    ///     other.send(&8);
+    ///     vrt::request::multiple_scope(2, |scope, requests| {
+    ///         for place in &mut numbers {
+    ///             requests.add(other.immediate_receive_into(scope, place));
+    ///         }
+    ///         let mut done = Vec::new();
+    ///         while requests.incomplete() > 0 {
+    ///             // Here a rank does a part of its work.
+    ///             requests.test_some(&mut done);
+    ///             assert!(done.iter().all(|(place, _, value)| **value == [7, 8][*place]));
+    ///         }
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     pub fn test_some(&mut self, result: &mut Vec<(usize, Status, &'a D)>) {
         result.clear();
@@ -127,6 +312,29 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
     }
 
     /// All of them and true, if all are done.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut numbers) = (world.process_at_rank(1 - world.rank()), [0; 2]);
+    ///     other.send(&7);
+    ///     other.send(&8);
+    ///     vrt::request::multiple_scope(2, |scope, requests| {
+    ///         for place in &mut numbers {
+    ///             requests.add(other.immediate_receive_into(scope, place));
+    ///         }
+    ///         let mut done = Vec::new();
+    ///         while !requests.test_all(&mut done) {
+    ///             // Here a rank does a part of its work.
+    ///         }
+    ///         assert_eq!(done.len(), 2);
+    ///     });
+    ///     assert_eq!(numbers, [7, 8]);
+    /// });
+    /// ```
     #[track_caller]
     pub fn test_all(&mut self, result: &mut Vec<(usize, Status, &'a D)>) -> bool {
         let all = self.requests.iter().flatten().all(Request::is_done);

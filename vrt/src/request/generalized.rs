@@ -14,11 +14,41 @@ struct Completion {
 }
 
 /// Completes a generalized request, from anywhere: the rank itself, a thread, an async task.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::request::{Completer, generalized};
+///
+/// fn work(completer: Completer) -> u64 {
+///     let sum = (0..1000).sum();
+///     completer.complete();
+///     sum
+/// }
+///
+/// vrt::run_local(1, |_| {
+///     let (completer, request) = generalized();
+///     let thread = std::thread::spawn(|| work(completer));
+///     request.wait();
+///     assert_eq!(thread.join().unwrap(), 499_500);
+/// });
+/// ```
 #[derive(Debug)]
 pub struct Completer(Arc<Mutex<Completion>>);
 
 impl Completer {
     /// The request is done (`MPI_Grequest_complete`).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// vrt::run_local(1, |_| {
+    ///     let (completer, request) = vrt::request::generalized();
+    ///     let request = request.test().unwrap_err();
+    ///     completer.complete();
+    ///     request.wait();
+    /// });
+    /// ```
     pub fn complete(self) {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.done = true;

@@ -110,6 +110,23 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
     ///
     /// # Panics
     /// When it runs already.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
+    ///     let mut receive = other.persistent_receive_into(&mut theirs);
+    ///     for step in 0..3 {
+    ///         receive.start();
+    ///         other.send(&step);
+    ///         receive.wait();
+    ///         assert_eq!(**receive.receive_data(), step);
+    ///     }
+    /// });
+    /// ```
     #[track_caller]
     pub fn start(&mut self) {
         self.expect_idle(site!("start"));
@@ -129,6 +146,21 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
     }
 
     /// Whether it runs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let mut barrier = world.persistent_barrier();
+    ///     assert!(!barrier.is_active());
+    ///     barrier.start();
+    ///     assert!(barrier.is_active());
+    ///     barrier.wait();
+    ///     assert!(!barrier.is_active());
+    /// });
+    /// ```
     pub fn is_active(&self) -> bool {
         self.active.is_some()
     }
@@ -137,6 +169,21 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
     ///
     /// # Panics
     /// As [`Request::wait`].
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
+    ///     let mut receive = other.persistent_receive_into(&mut theirs);
+    ///     assert_eq!(receive.wait(), None);
+    ///     receive.start();
+    ///     other.send(&7);
+    ///     assert_eq!(receive.wait().map(|status| status.source_rank()), Some(other.rank()));
+    /// });
+    /// ```
     pub fn wait(&mut self) -> Option<Status> {
         self.try_wait().or_refuse()
     }
@@ -145,6 +192,26 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
     ///
     /// # Errors
     /// As [`Request::try_wait`]. The receive buffer stays what it was.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
+    ///     let mut receive = other.persistent_receive_into(&mut theirs);
+    ///     receive.start();
+    ///     other.send(&[7, 8]);
+    ///     // The message is too long.
+    ///     assert!(receive.try_wait().is_err());
+    ///
+    ///     receive.start();
+    ///     other.send(&9);
+    ///     assert!(receive.try_wait().is_ok());
+    ///     assert_eq!(**receive.receive_data(), 9);
+    /// });
+    /// ```
     pub fn try_wait(&mut self) -> Result<Option<Status>, Error> {
         let settle = self.settle.take();
         let status = self.active.take().map(Request::try_wait).transpose()?;
@@ -153,6 +220,23 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
     }
 
     /// Its status if it is done. `None` if it is not, or does not run.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
+    ///     let mut receive = other.persistent_receive_into(&mut theirs);
+    ///     receive.start();
+    ///     other.send(&7);
+    ///     while receive.test().is_none() {
+    ///         // Here a rank does a part of its work.
+    ///     }
+    ///     assert_eq!(**receive.receive_data(), 7);
+    /// });
+    /// ```
     pub fn test(&mut self) -> Option<Status> {
         match self.active.take()?.test() {
             Ok(status) => {
@@ -168,6 +252,21 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
     }
 
     /// Asks to cancel what runs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
+    ///     let mut receive = other.persistent_receive_into(&mut theirs);
+    ///     receive.start();
+    ///     // No message is sent.
+    ///     receive.cancel();
+    ///     assert!(receive.wait().is_some_and(|status| status.is_cancelled()));
+    /// });
+    /// ```
     pub fn cancel(&self) {
         if let Some(active) = &self.active {
             active.cancel();
@@ -178,6 +277,21 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
     ///
     /// # Panics
     /// When it runs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut mine) = (world.process_at_rank(1 - world.rank()), [0; 2]);
+    ///     let mut send = other.persistent_send(&mut mine);
+    ///     send.send_data()[1] = 7;
+    ///     send.start();
+    ///     send.wait();
+    ///     assert_eq!(other.receive_vec::<i32>().0, [0, 7]);
+    /// });
+    /// ```
     #[track_caller]
     pub fn send_data(&mut self) -> &mut S {
         self.expect_idle(site!("send_data"));
@@ -188,6 +302,21 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
     ///
     /// # Panics
     /// When it runs.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
+    ///     let mut receive = other.persistent_receive_into(&mut theirs);
+    ///     receive.start();
+    ///     other.send(&7);
+    ///     receive.wait();
+    ///     assert_eq!(**receive.receive_data(), 7);
+    /// });
+    /// ```
     #[track_caller]
     pub fn receive_data(&mut self) -> &mut R {
         self.expect_idle(site!("receive_data"));
@@ -205,6 +334,27 @@ impl<'a, S, R> PersistentRequest<'a, S, R> {
 ///
 /// # Panics
 /// When one of them runs already.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::request::start_all;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let (mut one, mut two) = (0, 0);
+///     let mut receives = [
+///         world.process_at_rank(0).persistent_receive_into(&mut one),
+///         world.process_at_rank(1).persistent_receive_into(&mut two),
+///     ];
+///     start_all(&mut receives);
+///     (0..2).for_each(|rank| world.process_at_rank(rank).send(&(10 + world.rank())));
+///     for (receive, value) in receives.iter_mut().zip([10, 11]) {
+///         receive.wait();
+///         assert_eq!(**receive.receive_data(), value);
+///     }
+/// });
+/// ```
 #[track_caller]
 pub fn start_all<'r, 'a: 'r, S: 'r, R: 'r>(
     requests: impl IntoIterator<Item = &'r mut PersistentRequest<'a, S, R>>,

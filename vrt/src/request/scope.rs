@@ -7,6 +7,29 @@ use std::marker::PhantomData;
 ///
 /// # Safety
 /// An implementation detail of this module; not to be implemented elsewhere.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::request::{Request, Scope};
+/// use vrt::topology::Process;
+/// use vrt::traits::*;
+///
+/// // Begins to receive, in the scope of the caller.
+/// fn begin<'a, S: Scope<'a>>(from: &Process<'_>, to: &'a mut [i32], scope: S) -> Request<'a, [i32], S> {
+///     from.immediate_receive_into_with_tag(scope, to, 3)
+/// }
+///
+/// vrt::run_local(2, |world| {
+///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), [0; 2]);
+///     vrt::request::scope(|scope| {
+///         let receive = begin(&other, &mut theirs, scope);
+///         other.send_with_tag(&[1, 2], 3);
+///         receive.wait();
+///     });
+///     assert_eq!(theirs, [1, 2]);
+/// });
+/// ```
 pub unsafe trait Scope<'a> {
     /// Counts a request.
     fn register(&self);
@@ -19,6 +42,20 @@ pub unsafe trait Scope<'a> {
 }
 
 /// The scope of requests whose buffers live for ever.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::request::StaticScope;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     let send = other.immediate_send(StaticScope, "always there".as_bytes());
+///     assert_eq!(other.receive_vec::<u8>().0, b"always there");
+///     send.wait();
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct StaticScope;
 
@@ -35,6 +72,23 @@ unsafe impl Scope<'static> for StaticScope {
 /// written to after its life. When it ends by a panic, receives that no message has come for are
 /// withdrawn, and only what cannot be withdrawn (a send that is not done, a forgotten request)
 /// ends the job.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::request::LocalScope;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
+///     vrt::request::scope(|scope: &LocalScope<'_>| {
+///         let receive = other.immediate_receive_into(scope, &mut theirs);
+///         other.send(&world.rank());
+///         receive.wait();
+///     });
+///     assert_eq!(theirs, other.rank());
+/// });
+/// ```
 #[derive(Debug)]
 pub struct LocalScope<'a> {
     open: Cell<usize>,

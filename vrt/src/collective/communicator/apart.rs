@@ -43,6 +43,21 @@ use crate::topology::Communicator;
 /// ```
 pub trait AsyncCollectives: Communicator {
     /// Waits until all ranks have come here.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicI32, Ordering};
+    ///
+    /// use vrt::traits::*;
+    ///
+    /// let arrived = AtomicI32::new(0);
+    /// vrt::run_local(4, |world| {
+    ///     arrived.fetch_add(1, Ordering::Relaxed);
+    ///     vrt::block_on(world.barrier_async());
+    ///     assert_eq!(arrived.load(Ordering::Relaxed), world.size());
+    /// });
+    /// ```
     #[track_caller]
     fn barrier_async(&self) -> impl Future<Output = ()> {
         Call::new(self.as_handle(), site!("barrier_async"), Barrier, (), ()).into_future()
@@ -52,6 +67,18 @@ pub trait AsyncCollectives: Communicator {
     ///
     /// # Panics
     /// When the receive buffer is not as long as all contributions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let (mine, mut all) = ([world.rank(); 2], [0; 6]);
+    ///     vrt::block_on(world.all_gather_into_async(&mine, &mut all));
+    ///     assert_eq!(all, [0, 0, 1, 1, 2, 2]);
+    /// });
+    /// ```
     #[track_caller]
     fn all_gather_into_async<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
         &self,
@@ -66,6 +93,21 @@ pub trait AsyncCollectives: Communicator {
     ///
     /// # Panics
     /// When there is not one part for each rank, or a contribution is not as long as its part.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::PartitionMut;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Rank `r` contributes `r` values.
+    ///     let (mine, mut all) = (vec![world.rank(); world.rank() as usize], [0; 3]);
+    ///     let mut parts = PartitionMut::new(&mut all, [0, 1, 2], [0, 0, 1]);
+    ///     vrt::block_on(world.all_gather_varcount_into_async(&mine, &mut parts));
+    ///     assert_eq!(all, [1, 2, 2]);
+    /// });
+    /// ```
     #[track_caller]
     fn all_gather_varcount_into_async<S: Buffer + ?Sized, R: PartitionedBufferMut + ?Sized>(
         &self,
@@ -81,6 +123,20 @@ pub trait AsyncCollectives: Communicator {
     ///
     /// # Panics
     /// When the buffers are not equally long and a multiple of the number of ranks.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Value `i` is for rank `i`.
+    ///     let mine = [0, 1, 2].map(|to| 10 * world.rank() + to);
+    ///     let mut theirs = [0; 3];
+    ///     vrt::block_on(world.all_to_all_into_async(&mine, &mut theirs));
+    ///     assert_eq!(theirs, [0, 1, 2].map(|from| 10 * from + world.rank()));
+    /// });
+    /// ```
     #[track_caller]
     fn all_to_all_into_async<S: Buffer + ?Sized, R: BufferMut + ?Sized>(
         &self,
@@ -95,6 +151,24 @@ pub trait AsyncCollectives: Communicator {
     ///
     /// # Panics
     /// When there is not one part for each rank, or a part is not as long as its place.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::{Partition, PartitionMut};
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     // Two values for the other rank, none for this one.
+    ///     let me = world.rank();
+    ///     let counts = if me == 0 { [0, 2] } else { [2, 0] };
+    ///     let (mine, mut theirs) = ([me; 2], [-1; 2]);
+    ///     let parts = Partition::new(&mine, counts, [0; 2]);
+    ///     let mut room = PartitionMut::new(&mut theirs, counts, [0; 2]);
+    ///     vrt::block_on(world.all_to_all_varcount_into_async(&parts, &mut room));
+    ///     assert_eq!(theirs, [1 - me; 2]);
+    /// });
+    /// ```
     #[track_caller]
     fn all_to_all_varcount_into_async<
         S: PartitionedBuffer + ?Sized,
@@ -112,6 +186,25 @@ pub trait AsyncCollectives: Communicator {
     ///
     /// # Panics
     /// When there is not one buffer for each rank, or one is not as long as its place.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::{DynBuffer, DynBufferMut};
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     // A letter stays here, a number goes to the other rank.
+    ///     let me = world.rank() as usize;
+    ///     let (letter, number, mut same, mut theirs) = ([b'x'], [me as f64], [0u8], [0.0]);
+    ///     let mut sent = [DynBuffer::new(&letter), DynBuffer::new(&number)];
+    ///     let mut room = [DynBufferMut::new(&mut same), DynBufferMut::new(&mut theirs)];
+    ///     sent.rotate_right(me);
+    ///     room.rotate_right(me);
+    ///     vrt::block_on(world.all_to_all_buffers_into_async(&sent, &mut room));
+    ///     assert_eq!((same, theirs), (letter, [1.0 - me as f64]));
+    /// });
+    /// ```
     #[track_caller]
     fn all_to_all_buffers_into_async(
         &self,
@@ -126,6 +219,19 @@ pub trait AsyncCollectives: Communicator {
     ///
     /// # Panics
     /// When the receive buffer is shorter than the other, or the operation is not defined for their elements.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let (me, mut largest) = (world.rank(), 0);
+    ///     vrt::block_on(world.all_reduce_into_async(&me, &mut largest, SystemOperation::max()));
+    ///     assert_eq!(largest, 3);
+    /// });
+    /// ```
     #[track_caller]
     fn all_reduce_into_async<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'static>(
         &self,
@@ -141,6 +247,20 @@ pub trait AsyncCollectives: Communicator {
     ///
     /// # Panics
     /// When the send buffer is not as long as all parts, or the operation is not defined for the elements.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Sum `i` is for rank `i`.
+    ///     let (mine, mut sum, op) = ([10, 20, 30], 0, SystemOperation::sum());
+    ///     vrt::block_on(world.reduce_scatter_block_into_async(&mine, &mut sum, op));
+    ///     assert_eq!(sum, [30, 60, 90][world.rank() as usize]);
+    /// });
+    /// ```
     #[track_caller]
     fn reduce_scatter_block_into_async<
         S: Buffer + ?Sized,
@@ -163,6 +283,22 @@ pub trait AsyncCollectives: Communicator {
     /// # Panics
     /// When there is not one count for each rank, the buffers do not have the lengths that the
     /// counts say, or the operation is not defined for the elements.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     // One of the sums is for rank 0, two are for rank 1.
+    ///     let (mine, counts) = ([10, 20, 30], [1, 2]);
+    ///     let mut sums = vec![0; counts[world.rank() as usize] as usize];
+    ///     let op = SystemOperation::sum();
+    ///     vrt::block_on(world.reduce_scatter_into_async(&mine, &mut sums, &counts, op));
+    ///     assert_eq!(sums, if world.rank() == 0 { &[20][..] } else { &[40, 60] });
+    /// });
+    /// ```
     #[track_caller]
     fn reduce_scatter_into_async<
         S: Buffer + ?Sized,
@@ -190,6 +326,20 @@ pub trait AsyncCollectives: Communicator {
     ///
     /// # Panics
     /// As [`all_reduce_into_async`](Self::all_reduce_into_async).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Rank `r` has `r + 1` elements: where do they end among those of all?
+    ///     let (mine, mut end) = (world.rank() + 1, 0);
+    ///     vrt::block_on(world.scan_into_async(&mine, &mut end, SystemOperation::sum()));
+    ///     assert_eq!(end, [1, 3, 6][world.rank() as usize]);
+    /// });
+    /// ```
     #[track_caller]
     fn scan_into_async<S: Buffer + ?Sized, R: BufferMut + ?Sized, O: Operation + 'static>(
         &self,
@@ -206,6 +356,20 @@ pub trait AsyncCollectives: Communicator {
     ///
     /// # Panics
     /// As [`all_reduce_into_async`](Self::all_reduce_into_async).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Rank `r` has `r + 1` elements: where do they begin among those of all?
+    ///     let (mine, mut begin) = (world.rank() + 1, 0);
+    ///     vrt::block_on(world.exclusive_scan_into_async(&mine, &mut begin, SystemOperation::sum()));
+    ///     assert_eq!(begin, [0, 1, 3][world.rank() as usize]);
+    /// });
+    /// ```
     #[track_caller]
     fn exclusive_scan_into_async<
         S: Buffer + ?Sized,
@@ -247,12 +411,48 @@ impl<C: Communicator + ?Sized> AsyncCollectives for C {}
 /// ```
 pub trait PersistentCollectives: Communicator {
     /// A barrier to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use std::sync::atomic::{AtomicI32, Ordering};
+    ///
+    /// use vrt::traits::*;
+    ///
+    /// let arrived = AtomicI32::new(0);
+    /// vrt::run_local(4, |world| {
+    ///     let mut barrier = world.persistent_barrier();
+    ///     for step in 1..=3 {
+    ///         arrived.fetch_add(1, Ordering::Relaxed);
+    ///         barrier.start();
+    ///         barrier.wait();
+    ///         assert!(arrived.load(Ordering::Relaxed) >= step * world.size());
+    ///     }
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_barrier(&self) -> PersistentRequest<'static, (), ()> {
         Call::new(self.as_handle(), site!("persistent_barrier"), Barrier, (), ()).persistent()
     }
 
     /// An `all_gather_into` to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let (mut mine, mut all) = (0, [0; 3]);
+    ///     let mut gather = world.persistent_all_gather_into(&mut mine, &mut all);
+    ///     for step in 0..2 {
+    ///         **gather.send_data() = 10 * step + world.rank();
+    ///         gather.start();
+    ///         gather.wait();
+    ///         assert_eq!(**gather.receive_data(), [0, 1, 2].map(|rank| 10 * step + rank));
+    ///     }
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_all_gather_into<'a, S, R>(
         &self,
@@ -268,6 +468,24 @@ pub trait PersistentCollectives: Communicator {
     }
 
     /// An `all_gather_varcount_into` to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::PartitionMut;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Rank `r` contributes `r` values.
+    ///     let (mut mine, mut all) = (vec![world.rank(); world.rank() as usize], [0; 3]);
+    ///     let mut parts = PartitionMut::new(&mut all, [0, 1, 2], [0, 0, 1]);
+    ///     let mut gather = world.persistent_all_gather_varcount_into(&mut mine, &mut parts);
+    ///     gather.start();
+    ///     gather.wait();
+    ///     drop(gather);
+    ///     assert_eq!(all, [1, 2, 2]);
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_all_gather_varcount_into<'a, S, R>(
         &self,
@@ -284,6 +502,23 @@ pub trait PersistentCollectives: Communicator {
     }
 
     /// An `all_to_all_into` to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let (mut mine, mut theirs) = ([0; 3], [0; 3]);
+    ///     let mut exchange = world.persistent_all_to_all_into(&mut mine, &mut theirs);
+    ///     for step in 0..2 {
+    ///         exchange.send_data().fill(10 * step + world.rank());
+    ///         exchange.start();
+    ///         exchange.wait();
+    ///         assert_eq!(**exchange.receive_data(), [0, 1, 2].map(|rank| 10 * step + rank));
+    ///     }
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_all_to_all_into<'a, S, R>(
         &self,
@@ -299,6 +534,27 @@ pub trait PersistentCollectives: Communicator {
     }
 
     /// An `all_to_all_varcount_into` to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::{Partition, PartitionMut};
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     // Two values for the other rank, none for this one.
+    ///     let me = world.rank();
+    ///     let counts = if me == 0 { [0, 2] } else { [2, 0] };
+    ///     let (mine, mut theirs) = ([me; 2], [-1; 2]);
+    ///     let mut parts = Partition::new(&mine, counts, [0; 2]);
+    ///     let mut room = PartitionMut::new(&mut theirs, counts, [0; 2]);
+    ///     let mut exchange = world.persistent_all_to_all_varcount_into(&mut parts, &mut room);
+    ///     exchange.start();
+    ///     exchange.wait();
+    ///     drop(exchange);
+    ///     assert_eq!(theirs, [1 - me; 2]);
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_all_to_all_varcount_into<'a, S, R>(
         &self,
@@ -314,6 +570,28 @@ pub trait PersistentCollectives: Communicator {
     }
 
     /// An `all_to_all_buffers_into` to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::{DynBuffer, DynBufferMut};
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     // A letter stays here, a number goes to the other rank.
+    ///     let me = world.rank() as usize;
+    ///     let (letter, number, mut same, mut theirs) = ([b'x'], [me as f64], [0u8], [0.0]);
+    ///     let mut sent = [DynBuffer::new(&letter), DynBuffer::new(&number)];
+    ///     let mut room = [DynBufferMut::new(&mut same), DynBufferMut::new(&mut theirs)];
+    ///     sent.rotate_right(me);
+    ///     room.rotate_right(me);
+    ///     let mut exchange = world.persistent_all_to_all_buffers_into(&mut sent, &mut room);
+    ///     exchange.start();
+    ///     exchange.wait();
+    ///     drop(exchange);
+    ///     assert_eq!((same, theirs), (letter, [1.0 - me as f64]));
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_all_to_all_buffers_into<'a, 's, 'r>(
         &self,
@@ -325,6 +603,25 @@ pub trait PersistentCollectives: Communicator {
     }
 
     /// An `all_reduce_into` to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let (mut mine, mut sum) = (0, 0);
+    ///     let op = SystemOperation::sum();
+    ///     let mut reduce = world.persistent_all_reduce_into(&mut mine, &mut sum, op);
+    ///     for step in 0..3 {
+    ///         **reduce.send_data() = step;
+    ///         reduce.start();
+    ///         reduce.wait();
+    ///         assert_eq!(**reduce.receive_data(), 4 * step);
+    ///     }
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_all_reduce_into<'a, S, R, O>(
         &self,
@@ -342,6 +639,21 @@ pub trait PersistentCollectives: Communicator {
     }
 
     /// A `reduce_scatter_block_into` to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let (mut mine, mut sum, op) = ([10, 20, 30], 0, SystemOperation::sum());
+    ///     let mut reduce = world.persistent_reduce_scatter_block_into(&mut mine, &mut sum, op);
+    ///     reduce.start();
+    ///     reduce.wait();
+    ///     assert_eq!(**reduce.receive_data(), [30, 60, 90][world.rank() as usize]);
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_reduce_scatter_block_into<'a, S, R, O>(
         &self,
@@ -360,6 +672,24 @@ pub trait PersistentCollectives: Communicator {
     }
 
     /// A `reduce_scatter_into` to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     // One of the sums is for rank 0, two are for rank 1.
+    ///     let (mut mine, counts) = ([10, 20, 30], [1, 2]);
+    ///     let mut sums = vec![0; counts[world.rank() as usize] as usize];
+    ///     let op = SystemOperation::sum();
+    ///     let mut reduce = world.persistent_reduce_scatter_into(&mut mine, &mut sums, &counts, op);
+    ///     reduce.start();
+    ///     reduce.wait();
+    ///     assert_eq!(**reduce.receive_data(), if world.rank() == 0 { &[20][..] } else { &[40, 60] });
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_reduce_scatter_into<'a, S, R, O>(
         &self,
@@ -385,6 +715,22 @@ pub trait PersistentCollectives: Communicator {
     }
 
     /// A `scan_into` to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Rank `r` has `r + 1` elements: where do they end among those of all?
+    ///     let (mut mine, mut end) = (world.rank() + 1, 0);
+    ///     let mut scan = world.persistent_scan_into(&mut mine, &mut end, SystemOperation::sum());
+    ///     scan.start();
+    ///     scan.wait();
+    ///     assert_eq!(**scan.receive_data(), [1, 3, 6][world.rank() as usize]);
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_scan_into<'a, S, R, O>(
         &self,
@@ -403,6 +749,22 @@ pub trait PersistentCollectives: Communicator {
     }
 
     /// An `exclusive_scan_into` to be started again and again.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Rank `r` has `r + 1` elements: where do they begin among those of all?
+    ///     let (mut mine, mut begin, sum) = (world.rank() + 1, 0, SystemOperation::sum());
+    ///     let mut scan = world.persistent_exclusive_scan_into(&mut mine, &mut begin, sum);
+    ///     scan.start();
+    ///     scan.wait();
+    ///     assert_eq!(**scan.receive_data(), [0, 1, 3][world.rank() as usize]);
+    /// });
+    /// ```
     #[track_caller]
     fn persistent_exclusive_scan_into<'a, S, R, O>(
         &self,
