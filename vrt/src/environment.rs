@@ -93,7 +93,8 @@ impl Universe {
         self.buffer_size
     }
 
-    /// Notes a size for the buffer of buffered sends.
+    /// Notes a size for the buffer of buffered sends, in this value only: memory for buffered sends is allocated when they
+    /// are made.
     ///
     /// # Examples
     ///

@@ -5,9 +5,10 @@
 //! ([`AsyncSource`], [`AsyncDestination`]). Beside them, any serde value can be sent with
 //! `send_value` and received with `receive_value`.
 //!
-//! Errors in the use of messages (a rank or tag out of range, a message longer than its receive)
-//! panic with the rank, the call and the values: nothing is ever cut off silently. The twins whose
-//! names begin with `try_` return them; [`error`](crate::error) says what holds then.
+//! Errors in the use of messages (a rank out of range, a negative tag, a message longer than its receive or of another
+//! type) panic with the rank, the call and the values, in every form of a call, also in those that return a `Result` of
+//! something else: nothing is ever cut off silently. The twins whose names begin with `try_` return them;
+//! [`error`](crate::error) says what holds then.
 
 mod async_twins;
 mod destination;

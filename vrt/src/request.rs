@@ -2,7 +2,10 @@
 //!
 //! The names and types of the `mpi` crate's `request` module. A [`Request`] borrows its buffer
 //! until it has been waited for or tested successfully; a [`LocalScope`] makes sure that it is. A
-//! request can also be awaited: `request.await` gives its [`Status`].
+//! request can also be awaited: `request.await` gives its [`Status`]. That of a collective operation says nothing.
+//!
+//! Whatever completes a request, or tests it, panics if the operation went wrong, for example because a message was longer
+//! than its buffer; [`Request::try_wait`] returns that.
 
 mod collection;
 mod generalized;
@@ -368,7 +371,8 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     }
 
     /// Asks to cancel it (section 3.8.4): a receive without a message is done then, and a send that waits
-    /// for its receive soon, if that is not there. It still has to be completed.
+    /// for its receive soon, if that is not there. It still has to be completed. Collective and generalized requests
+    /// cannot be cancelled: for them, nothing happens.
     ///
     /// # Examples
     ///

@@ -8,7 +8,7 @@
 //! that description.
 //!
 //! ```text
-//! communicator, root, neighbors           the face: Call::new(..).block(), .immediate(scope), ..
+//! communicator, root, neighbors           the API: Call::new(..).block(), .immediate(scope), ..
 //!       |
 //!       v
 //!     call  <--  moves, reductions        a form of an operation  <--  what the operation is
@@ -19,8 +19,8 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `communicator`, `root` | the face: blocking and immediate calls |
-//! | `communicator/apart`, `root/apart` | the face: to be awaited, and to be started again and again |
+//! | `communicator`, `root` | the API: blocking and immediate calls |
+//! | `communicator/apart`, `root/apart` | the API: calls that are awaited, and calls that are started again and again |
 //! | `neighbors` | among neighbours in a grid or graph |
 //! | `call` | the forms of a call, and what describes an operation |
 //! | `moves`, `reductions` | the operations |

@@ -560,7 +560,7 @@ impl Applies for UnsafeUserOperation {
 /// inoutbuf`.
 ///
 /// # Panics
-/// When the buffers are not equally long, or the operation is not defined for their elements.
+/// When the buffers differ in bytes or in the type of their elements, or the operation is not defined for these.
 ///
 /// # Examples
 ///

@@ -24,7 +24,8 @@
 //! ([`AsyncSource`](crate::point_to_point::AsyncSource),
 //! [`AsyncDestination`](crate::point_to_point::AsyncDestination),
 //! [`AsyncCollectives`](crate::collective::AsyncCollectives), [`AsyncRoot`](crate::collective::AsyncRoot)), all of
-//! which [`traits`](crate::traits) has. Exceptions:
+//! which [`traits`](crate::traits) has; those of neighbour collectives and sparse exchanges are in the trait of the
+//! calls. Exceptions:
 //!
 //! | call | twin |
 //! |---|---|

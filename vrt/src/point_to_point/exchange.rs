@@ -88,7 +88,7 @@ where
 /// Sends a buffer with a tag and receives into another with another tag.
 ///
 /// # Panics
-/// When the message received is longer than the buffer.
+/// When the message received is longer than the buffer, or of another type.
 ///
 /// # Examples
 ///
@@ -129,7 +129,7 @@ where
 /// Sends a buffer and receives into another.
 ///
 /// # Panics
-/// When the message received is longer than the buffer.
+/// When the message received is longer than the buffer, or of another type.
 ///
 /// # Examples
 ///
@@ -164,7 +164,7 @@ where
 /// Sends a buffer with a tag and receives into the same buffer with another tag.
 ///
 /// # Panics
-/// When the message received is longer than the buffer.
+/// When the message received is longer than the buffer, or of another type.
 ///
 /// # Examples
 ///
@@ -203,7 +203,7 @@ where
 /// Sends a buffer and receives into the same buffer.
 ///
 /// # Panics
-/// When the message received is longer than the buffer.
+/// When the message received is longer than the buffer, or of another type.
 ///
 /// # Examples
 ///

@@ -96,7 +96,7 @@ impl Message {
     /// Receives it into a buffer.
     ///
     /// # Panics
-    /// When it is longer than the buffer.
+    /// When it is longer than the buffer, or of another type.
     ///
     /// # Examples
     ///
@@ -121,7 +121,7 @@ impl Message {
     /// The async twin of [`matched_receive_into`](Self::matched_receive_into).
     ///
     /// # Panics
-    /// When it is longer than the buffer.
+    /// When it is longer than the buffer, or of another type.
     ///
     /// # Examples
     ///
@@ -241,6 +241,9 @@ impl Drop for Message {
 /// ```
 pub trait MatchedReceiveVec {
     /// Receives it.
+    ///
+    /// # Panics
+    /// When it is of another type, or not of whole values.
     ///
     /// # Examples
     ///

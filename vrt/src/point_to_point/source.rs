@@ -201,7 +201,7 @@ pub trait Source: AsCommunicator {
         message::immediate_matched_probe_at(self, Some(tag), site)
     }
 
-    /// Reserves a message if there is one.
+    /// Reserves a message if there is one. If there is none, other ranks run.
     ///
     /// # Examples
     ///

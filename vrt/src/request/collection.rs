@@ -42,7 +42,8 @@ pub fn wait_any<'a, D: ?Sized, S: Scope<'a>>(
     None
 }
 
-/// Requests that are completed together.
+/// Requests that are completed together. All of them have to be completed: dropping the collection with open ones aborts
+/// the process, because their buffers would be gone.
 ///
 /// # Examples
 ///
@@ -180,7 +181,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
         None
     }
 
-    /// Waits until at least one is done; appends all that are.
+    /// Waits until at least one is done; the list then has all that are, and nothing else.
     ///
     /// # Examples
     ///
@@ -212,7 +213,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
         }
     }
 
-    /// Waits until all are done.
+    /// Waits until all are done; the list then has all of them, and nothing else.
     ///
     /// # Examples
     ///
@@ -278,7 +279,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
         done
     }
 
-    /// All that are done.
+    /// The list then has all that are done, and nothing else.
     ///
     /// # Examples
     ///
@@ -311,7 +312,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
         }
     }
 
-    /// All of them and true, if all are done.
+    /// If all are done, true, and the list then has all of them; otherwise it is empty.
     ///
     /// # Examples
     ///
