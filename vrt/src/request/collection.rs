@@ -312,7 +312,7 @@ impl<'a, D: ?Sized> RequestCollection<'a, D> {
         }
     }
 
-    /// If all are done, true, and the list then has all of them; otherwise it is empty.
+    /// If all are done, true, and the list then has all of them; otherwise it is left as it is.
     ///
     /// # Examples
     ///
