@@ -31,6 +31,18 @@ pub(crate) use vrt_core::layout::{self, Construction, Layout, Scalar};
 pub use vrt_core::layout::{Located, Signature};
 
 /// A datatype by reference.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::UserDatatype;
+/// use vrt::traits::*;
+///
+/// let pair = UserDatatype::contiguous(2, &f64::equivalent_datatype());
+/// // Built-in types and those of the program are of one Rust type.
+/// let types = [u8::equivalent_datatype(), pair.as_ref()];
+/// assert_eq!(types.map(|datatype| datatype.size()), [1, 16]);
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct DatatypeRef<'a>(pub(crate) Kind<'a>);
 
@@ -42,6 +54,16 @@ pub(crate) enum Kind<'a> {
 }
 
 /// A built-in datatype.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::SystemDatatype;
+/// use vrt::traits::*;
+///
+/// let number: SystemDatatype = i32::equivalent_datatype();
+/// assert_eq!(number.size(), 4);
+/// ```
 pub type SystemDatatype = DatatypeRef<'static>;
 
 impl<'a> DatatypeRef<'a> {
@@ -50,6 +72,17 @@ impl<'a> DatatypeRef<'a> {
     }
 
     /// Bytes of data in one element (MPI-4.1 section 5.1.5).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::UserDatatype;
+    /// use vrt::traits::*;
+    ///
+    /// // Of five numbers the first, the third and the fifth.
+    /// let odd = UserDatatype::vector(3, 1, 2, &i32::equivalent_datatype());
+    /// assert_eq!(odd.as_ref().size(), 3 * 4);
+    /// ```
     #[inline]
     pub fn size(&self) -> usize {
         match self.0 {
@@ -59,21 +92,66 @@ impl<'a> DatatypeRef<'a> {
     }
 
     /// Bytes from the beginning of one element to that of the next (section 5.1.7).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::UserDatatype;
+    /// use vrt::traits::*;
+    ///
+    /// // Of five numbers the first, the third and the fifth.
+    /// let odd = UserDatatype::vector(3, 1, 2, &i32::equivalent_datatype());
+    /// assert_eq!(odd.as_ref().extent(), 5 * 4);
+    /// ```
     pub fn extent(&self) -> Address {
         self.with_layout(Layout::extent)
     }
 
     /// Bytes from where a buffer begins to the lower bound of its first element.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::UserDatatype;
+    /// use vrt::traits::*;
+    ///
+    /// // A number with four bytes before it.
+    /// let padded = UserDatatype::resized(-4, 12, &f64::equivalent_datatype());
+    /// assert_eq!(padded.as_ref().lower_bound(), -4);
+    /// ```
     pub fn lower_bound(&self) -> Address {
         self.with_layout(Layout::lower_bound)
     }
 
     /// Bytes from where a buffer begins to its first byte of data (section 5.1.8).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::UserDatatype;
+    /// use vrt::traits::*;
+    ///
+    /// // The second of two numbers, with the extent of both.
+    /// let second = UserDatatype::indexed(&[1], &[1], &f64::equivalent_datatype());
+    /// let second = UserDatatype::resized(0, 16, &second);
+    /// assert_eq!((second.as_ref().lower_bound(), second.as_ref().true_lower_bound()), (0, 8));
+    /// ```
     pub fn true_lower_bound(&self) -> Address {
         self.with_layout(Layout::true_lower_bound)
     }
 
     /// Bytes from an element's first byte of data to its last.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::UserDatatype;
+    /// use vrt::traits::*;
+    ///
+    /// // A number with eight bytes behind it.
+    /// let padded = UserDatatype::resized(0, 16, &f64::equivalent_datatype());
+    /// assert_eq!((padded.as_ref().extent(), padded.as_ref().true_extent()), (16, 8));
+    /// ```
     pub fn true_extent(&self) -> Address {
         self.with_layout(Layout::true_extent)
     }
@@ -186,11 +264,36 @@ impl OwnedDatatype {
 }
 
 /// Something that describes elements, whether or not it can be used in messages yet.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::UserDatatype;
+/// use vrt::traits::*;
+///
+/// fn pair<D: UncommittedDatatype>(of: &D) -> UserDatatype {
+///     UserDatatype::contiguous(2, of)
+/// }
+///
+/// assert_eq!(pair(&pair(&i32::equivalent_datatype())).as_ref().size(), 16);
+/// ```
 pub trait UncommittedDatatype: AsRaw<Raw = MPI_Datatype> {
     /// The type of a duplicate.
     type DuplicatedDatatype;
 
     /// Another datatype with the same parts (section 5.1.10).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::UserDatatype;
+    /// use vrt::traits::*;
+    ///
+    /// let pair = UserDatatype::contiguous(2, &i32::equivalent_datatype());
+    /// let other = pair.dup();
+    /// assert_eq!(other.as_ref().size(), pair.as_ref().size());
+    /// assert_ne!(other.as_ref(), pair.as_ref());
+    /// ```
     fn dup(&self) -> Self::DuplicatedDatatype;
 
     /// The datatype.
@@ -199,6 +302,22 @@ pub trait UncommittedDatatype: AsRaw<Raw = MPI_Datatype> {
 }
 
 /// Something that describes elements of messages.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::World;
+/// use vrt::traits::*;
+///
+/// fn is_short<D: Datatype>(world: &World, elements: i32, datatype: &D) -> bool {
+///     world.pack_size(elements, datatype) <= 4096
+/// }
+///
+/// vrt::run_local(1, |world| {
+///     assert!(is_short(world, 512, &f64::equivalent_datatype()));
+///     assert!(!is_short(world, 513, &f64::equivalent_datatype()));
+/// });
+/// ```
 pub trait Datatype: UncommittedDatatype {}
 
 impl UncommittedDatatype for DatatypeRef<'_> {
@@ -260,6 +379,15 @@ pub unsafe trait Equivalence {
     type Out: Datatype;
 
     /// The datatype.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// assert_eq!(u32::equivalent_datatype().size(), 4);
+    /// assert_ne!(u32::equivalent_datatype(), i32::equivalent_datatype());
+    /// ```
     fn equivalent_datatype() -> Self::Out;
 }
 
@@ -294,11 +422,23 @@ equivalent! {
 ///
 /// # Safety
 /// As [`Equivalence`], for the elements of the value.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// let numbers = [1.5f64, 2.5];
+/// assert_eq!(numbers.as_datatype(), f64::equivalent_datatype());
+/// assert_eq!(numbers[0].as_datatype(), f64::equivalent_datatype());
+/// ```
 pub unsafe trait AsDatatype {
     /// The kind of datatype.
     type Out: Datatype;
 
     /// The datatype of the elements.
+    ///
+    /// Example: [`AsDatatype`].
     fn as_datatype(&self) -> Self::Out;
 }
 
@@ -306,8 +446,20 @@ pub unsafe trait AsDatatype {
 ///
 /// # Safety
 /// `len_in_elements` does not exceed what there is.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// let numbers = vec![1.5f64, 2.5];
+/// assert_eq!((numbers.count(), numbers.len_in_elements()), (2, 2));
+/// assert_eq!(numbers[0].count(), 1);
+/// ```
 pub unsafe trait Collection {
     /// Number of elements.
+    ///
+    /// Example: [`Collection`].
     ///
     /// # Panics
     /// When there are more than a [`Count`] can say; operations use
@@ -320,6 +472,8 @@ pub unsafe trait Collection {
     }
 
     /// Number of elements, however many.
+    ///
+    /// Example: [`Collection`].
     fn len_in_elements(&self) -> usize;
 }
 
@@ -327,8 +481,19 @@ pub unsafe trait Collection {
 ///
 /// # Safety
 /// The pointer is readable for all elements.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// let numbers = [1.5f64, 2.5];
+/// assert_eq!(numbers.pointer().cast::<f64>(), numbers.as_ptr());
+/// ```
 pub unsafe trait Pointer {
     /// Where the first element lies.
+    ///
+    /// Example: [`Pointer`].
     fn pointer(&self) -> *const std::ffi::c_void;
 }
 
@@ -336,8 +501,19 @@ pub unsafe trait Pointer {
 ///
 /// # Safety
 /// The pointer is writable for all elements.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// let mut numbers = [1.5f64, 2.5];
+/// assert_eq!(numbers.pointer_mut().cast::<f64>(), numbers.as_mut_ptr());
+/// ```
 pub unsafe trait PointerMut {
     /// Where the first element lies.
+    ///
+    /// Example: [`PointerMut`].
     fn pointer_mut(&mut self) -> *mut std::ffi::c_void;
 }
 
@@ -345,12 +521,47 @@ pub unsafe trait PointerMut {
 ///
 /// # Safety
 /// As its parts.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::World;
+/// use vrt::traits::*;
+///
+/// fn send_to_right<B: Buffer + ?Sized>(world: &World, buffer: &B) {
+///     world.process_at_rank((world.rank() + 1) % world.size()).send(buffer);
+/// }
+///
+/// vrt::run_local(3, |world| {
+///     send_to_right(world, &[1.5, 2.5]);
+///     assert_eq!(world.any_process().receive_vec::<f64>().0, [1.5, 2.5]);
+/// });
+/// ```
 pub unsafe trait Buffer: Pointer + Collection + AsDatatype {}
 
 /// A buffer to receive into.
 ///
 /// # Safety
 /// As its parts.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::World;
+/// use vrt::traits::*;
+///
+/// fn receive_from_left<B: BufferMut + ?Sized>(world: &World, buffer: &mut B) {
+///     let left = (world.rank() + world.size() - 1) % world.size();
+///     world.process_at_rank(left).receive_into(buffer);
+/// }
+///
+/// vrt::run_local(3, |world| {
+///     world.process_at_rank((world.rank() + 1) % 3).send(&[1u8, 2]);
+///     let mut bytes = [0u8; 2];
+///     receive_from_left(world, &mut bytes);
+///     assert_eq!(bytes, [1, 2]);
+/// });
+/// ```
 pub unsafe trait BufferMut: PointerMut + Collection + AsDatatype {}
 
 macro_rules! buffers {
@@ -406,21 +617,86 @@ buffers! {
 }
 
 /// Parts of a buffer, one for each rank (MPI-4.1 section 6.5, the operations ending in v).
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::Partition;
+/// use vrt::traits::*;
+///
+/// let parts = Partition::new(&[7, 8, 9], [1, 2], [0, 1]);
+/// assert_eq!((parts.counts(), parts.displs()), (&[1, 2][..], &[0, 1][..]));
+/// ```
 pub trait Partitioned {
     /// Elements of each part.
+    ///
+    /// Example: [`Partitioned`].
     fn counts(&self) -> &[Count];
 
     /// Where each part begins, in elements from the buffer's beginning.
+    ///
+    /// Example: [`Partitioned`].
     fn displs(&self) -> &[Count];
 }
 
 /// A buffer to send parts of.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::Partition;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let root = world.process_at_rank(0);
+///     let mut mine = vec![0; 1 + world.rank() as usize];
+///     if root.is_self() {
+///         let parts = Partition::new(&[7, 8, 9], [1, 2], [0, 1]);
+///         root.scatter_varcount_into_root(&parts, &mut mine);
+///     } else {
+///         root.scatter_varcount_into(&mut mine);
+///     }
+///     assert_eq!(mine, if root.is_self() { vec![7] } else { vec![8, 9] });
+/// });
+/// ```
 pub trait PartitionedBuffer: Partitioned + Pointer + AsDatatype {}
 
 /// A buffer to receive parts of.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::PartitionMut;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let mine = vec![world.rank(); 1 + world.rank() as usize];
+///     let mut all = [-1; 3];
+///     let mut parts = PartitionMut::new(&mut all, [1, 2], [0, 1]);
+///     world.all_gather_varcount_into(&mine, &mut parts);
+///     assert_eq!(all, [0, 1, 1]);
+/// });
+/// ```
 pub trait PartitionedBufferMut: Partitioned + PointerMut + AsDatatype {}
 
 /// The address of a value, to compute displacements with (section 5.1.5).
+///
+/// # Examples
+///
+/// ```
+/// use std::mem::offset_of;
+///
+/// use vrt::datatype::address_of;
+///
+/// struct Particle {
+///     charge: i8,
+///     place: [f64; 3],
+/// }
+///
+/// let particle = Particle { charge: -1, place: [1.0, 2.0, 3.0] };
+/// let displacement = address_of(&particle.place) - address_of(&particle);
+/// assert_eq!(displacement, offset_of!(Particle, place) as isize);
+/// ```
 pub fn address_of<T>(x: &T) -> Address {
     std::ptr::from_ref(x) as Address
 }

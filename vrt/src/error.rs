@@ -89,31 +89,71 @@ struct Report {
 
 impl Error {
     /// What was wrong.
+    ///
+    /// Example: [`Error`].
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
 
     /// What was wrong, without where.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::ErrorKind;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let kind = world.try_process_at_rank(2).unwrap_err().into_kind();
+    ///     assert!(matches!(kind, ErrorKind::RankOutOfRange { rank: 2, size: 2, .. }));
+    /// });
+    /// ```
     pub fn into_kind(self) -> ErrorKind {
         self.0.kind
     }
 
     /// The class of the error in MPI (MPI-4.1 section 9.4).
+    ///
+    /// Example: [`Error`].
     pub fn class(&self) -> ErrorClass {
         self.0.kind.class()
     }
 
     /// The rank, in the job, whose call it was; `None` outside of ranks.
+    ///
+    /// Example: [`Error`].
     pub fn rank(&self) -> Option<Rank> {
         self.0.rank
     }
 
     /// The name of the call, without `try_` and `_with_tag`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let error = world.try_process_at_rank(2).unwrap_err();
+    ///     assert_eq!(error.call(), "process_at_rank");
+    /// });
+    /// ```
     pub fn call(&self) -> &'static str {
         self.0.call
     }
 
     /// Where the program calls.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let error = world.try_process_at_rank(2).unwrap_err();
+    ///     assert_eq!(error.location().line(), line!() - 1);
+    /// });
+    /// ```
     pub fn location(&self) -> &'static Location<'static> {
         self.0.location
     }

@@ -127,9 +127,25 @@ pub use vrt_derive::main;
 
 pub use vrt_core::{Count, Rank, Tag};
 /// A distance between addresses, in bytes.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// let distance: vrt::Address = f64::equivalent_datatype().extent();
+/// assert_eq!(distance, 8);
+/// ```
 pub type Address = isize;
 
 /// What can fail without a panic.
+///
+/// # Examples
+///
+/// ```
+/// let error = vrt::MpiError::from(std::ffi::CString::new("a\0b").unwrap_err());
+/// assert_eq!(error.to_string(), "a text with a zero byte inside");
+/// ```
 #[derive(Debug, thiserror::Error)]
 pub enum MpiError {
     /// Processes could not be started.

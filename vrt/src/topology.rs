@@ -35,6 +35,8 @@ use vrt_core::pe;
 use vrt_slot::locals;
 
 /// A number by which ranks are ordered in a new communicator.
+///
+/// Example: [`split_by_color_with_key`](Communicator::split_by_color_with_key).
 pub type Key = i32;
 
 pub(crate) mod sealed {
@@ -53,19 +55,66 @@ pub(crate) mod sealed {
 use sealed::AsHandle;
 
 /// Something that has a communicator.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// fn number_of_ranks<C: AsCommunicator>(it: &C) -> i32 {
+///     it.as_communicator().size()
+/// }
+///
+/// vrt::run_local(3, |world| {
+///     assert_eq!(number_of_ranks(world), 3);
+///     assert_eq!(number_of_ranks(&world.process_at_rank(1)), 3);
+/// });
+/// ```
 pub trait AsCommunicator {
     /// Its type.
     type Out: Communicator;
 
     /// The communicator.
+    ///
+    /// Example: [`AsCommunicator`].
     fn as_communicator(&self) -> &Self::Out;
 }
 
 /// An intra-communicator.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::topology::SimpleCommunicator;
+/// use vrt::traits::*;
+///
+/// struct Solver {
+///     ranks: SimpleCommunicator,
+/// }
+///
+/// vrt::run_local(2, |world| {
+///     let solver = Solver { ranks: world.duplicate() };
+///     assert_eq!(solver.ranks.size(), 2);
+///     assert_ne!(&solver.ranks, world);
+/// });
+/// ```
 #[derive(Clone, Debug)]
 pub struct SimpleCommunicator(pub(crate) CommunicatorHandle);
 
 /// The communicator of all ranks, as [`main`](crate::main) gives it to a program.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::World;
+/// use vrt::traits::*;
+///
+/// fn is_last(world: &World) -> bool {
+///     world.rank() + 1 == world.size()
+/// }
+///
+/// vrt::run_local(3, |world| assert_eq!(is_last(world), world.rank() == 2));
+/// ```
 pub type World = SimpleCommunicator;
 
 impl SimpleCommunicator {
@@ -73,6 +122,14 @@ impl SimpleCommunicator {
     ///
     /// # Panics
     /// Outside of a rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::topology::SimpleCommunicator;
+    ///
+    /// vrt::run_local(2, |world| assert_eq!(&SimpleCommunicator::world(), world));
+    /// ```
     #[track_caller]
     pub fn world() -> SimpleCommunicator {
         let info = locals::keep(WORLD, || {
@@ -89,6 +146,18 @@ impl SimpleCommunicator {
     ///
     /// # Panics
     /// Outside of a rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::topology::SimpleCommunicator;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |_| {
+    ///     let alone = SimpleCommunicator::self_comm();
+    ///     assert_eq!((alone.rank(), alone.size()), (0, 1));
+    /// });
+    /// ```
     #[track_caller]
     pub fn self_comm() -> SimpleCommunicator {
         let info = locals::keep(SELF, || {
@@ -101,6 +170,8 @@ impl SimpleCommunicator {
     }
 
     /// How its ranks are related.
+    ///
+    /// Example: [`Topology`].
     pub fn topology(&self) -> Topology {
         match self.0.shape {
             Shape::Plain => Topology::Undefined,
@@ -111,6 +182,8 @@ impl SimpleCommunicator {
     }
 
     /// The same communicator, as the type that knows its neighbourhoods.
+    ///
+    /// Example: [`IntoTopology`].
     pub fn into_topology(self) -> IntoTopology {
         match self.topology() {
             Topology::Undefined => IntoTopology::Undefined(self),
@@ -133,6 +206,20 @@ impl PartialEq for SimpleCommunicator {
 impl Eq for SimpleCommunicator {}
 
 /// How the ranks of a communicator are related.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::topology::Topology;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     assert_eq!(world.topology(), Topology::Undefined);
+///     let other = [1 - world.rank()];
+///     let pair = world.create_distributed_graph_adjacent(&other, &other, false);
+///     assert_eq!(pair.duplicate().topology(), Topology::DistributedGraph);
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Topology {
     /// By a graph that every rank knows.
@@ -146,6 +233,22 @@ pub enum Topology {
 }
 
 /// A communicator as the type that knows its neighbourhoods.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::topology::IntoTopology;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = [1 - world.rank()];
+///     let pair = world.create_distributed_graph_adjacent(&other, &other, false);
+///     let IntoTopology::DistributedGraph(copy) = pair.duplicate().into_topology() else {
+///         panic!("a duplicate has the same edges")
+///     };
+///     assert_eq!(copy.sources(), other);
+/// });
+/// ```
 #[derive(Debug)]
 pub enum IntoTopology {
     /// A graph.
@@ -205,6 +308,19 @@ pub struct Color(Option<u32>);
 
 impl Color {
     /// None of them.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::topology::Color;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let is_even = world.rank() % 2 == 0;
+    ///     let color = if is_even { Color::with_value(0) } else { Color::undefined() };
+    ///     assert_eq!(world.split_by_color(color).is_some(), is_even);
+    /// });
+    /// ```
     pub fn undefined() -> Color {
         Color(None)
     }
@@ -213,6 +329,18 @@ impl Color {
     ///
     /// # Panics
     /// When the value is negative.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::topology::Color;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(6, |world| {
+    ///     let row = world.split_by_color(Color::with_value(world.rank() / 3));
+    ///     assert_eq!(row.map(|row| (row.rank(), row.size())), Some((world.rank() % 3, 3)));
+    /// });
+    /// ```
     #[track_caller]
     pub fn with_value(value: i32) -> Color {
         match u32::try_from(value) {
@@ -223,6 +351,20 @@ impl Color {
 }
 
 /// How two communicators are related.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::topology::{Color, CommunicatorRelation};
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     assert_eq!(world.compare(world), CommunicatorRelation::Identical);
+///     assert_eq!(world.compare(&world.duplicate()), CommunicatorRelation::Congruent);
+///     let reversed = world.split_by_color_with_key(Color::with_value(0), -world.rank()).unwrap();
+///     assert_eq!(world.compare(&reversed), CommunicatorRelation::Similar);
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommunicatorRelation {
     /// They are the same.
@@ -236,6 +378,22 @@ pub enum CommunicatorRelation {
 }
 
 /// A rank of a communicator.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let first = world.process_at_rank(0);
+///     assert_eq!((first.rank(), first.is_self()), (0, world.rank() == 0));
+///     first.send(&world.rank());
+///     if first.is_self() {
+///         assert_eq!(first.receive::<i32>().0, 0);
+///         assert_eq!(world.process_at_rank(1).receive::<i32>().0, 1);
+///     }
+/// });
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Process<'a> {
     comm: AnyProcess<'a>,
@@ -244,11 +402,15 @@ pub struct Process<'a> {
 
 impl Process<'_> {
     /// Its rank.
+    ///
+    /// Example: [`Process`].
     pub fn rank(&self) -> Rank {
         self.rank
     }
 
     /// Whether it is the calling rank.
+    ///
+    /// Example: [`Process`].
     pub fn is_self(&self) -> bool {
         self.comm.0.remote.is_none() && self.rank == self.comm.0.rank
     }
@@ -271,6 +433,22 @@ impl<'a> AsCommunicator for Process<'a> {
 }
 
 /// Any rank of a communicator, as a source.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     if world.rank() > 0 {
+///         return world.process_at_rank(0).send(&world.rank());
+///     }
+///     for _ in 1..world.size() {
+///         let (value, status) = world.any_process().receive::<i32>();
+///         assert_eq!(value, status.source_rank());
+///     }
+/// });
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct AnyProcess<'a>(&'a CommunicatorHandle);
 
@@ -291,6 +469,12 @@ impl<'a> AsCommunicator for AnyProcess<'a> {
 }
 
 /// Largest number of elements that [`Count`] can say.
+///
+/// # Examples
+///
+/// ```
+/// assert_eq!(vrt::topology::MAX_COUNT, vrt::Count::MAX as usize);
+/// ```
 pub const MAX_COUNT: usize = Count::MAX as usize;
 
 /// The traits of this module.

@@ -17,6 +17,8 @@ use vrt_core::pe;
 use vrt_slot::hooks::outside_heap;
 
 /// The rank is in a region of its program until this is dropped.
+///
+/// Example: [`region`].
 #[derive(Debug)]
 #[must_use = "the region ends when this is dropped"]
 pub struct Region {
@@ -69,6 +71,8 @@ pub struct SpansAsRegions<S> {
 
 impl<S> SpansAsRegions<S> {
     /// Around a subscriber.
+    ///
+    /// Example: [`SpansAsRegions`].
     pub fn new(subscriber: S) -> SpansAsRegions<S> {
         SpansAsRegions { subscriber, names: Mutex::default() }
     }

@@ -48,6 +48,21 @@ pub mod traits {
 }
 
 /// Making windows.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let window = world.allocate_window(vec![world.rank()]);
+///     let mut theirs = [-1];
+///     window.fence();
+///     window.get(1 - world.rank(), 0, &mut theirs);
+///     window.fence();
+///     assert_eq!(theirs, [1 - world.rank()]);
+/// });
+/// ```
 pub trait OneSided: Communicator {
     /// A window over a slice of each rank (`MPI_Win_create`). Collective.
     ///
@@ -57,6 +72,22 @@ pub trait OneSided: Communicator {
     ///
     /// # Panics
     /// When ranks give values of different types.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let mut memory = [0; 3];
+    ///     let window = world.create_window(&mut memory);
+    ///     window.fence();
+    ///     window.put(1 - world.rank(), 1, &[7, 8]);
+    ///     window.fence();
+    ///     window.free();
+    ///     assert_eq!(memory, [0, 7, 8]);
+    /// });
+    /// ```
     #[track_caller]
     fn create_window<'a, T>(&self, memory: &'a mut [T]) -> Window<'a, T>
     where
@@ -70,6 +101,24 @@ pub trait OneSided: Communicator {
     ///
     /// # Panics
     /// When ranks give values of different types.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Rank 0 has a counter, the others have nothing.
+    ///     let counter = world.allocate_window(vec![0; usize::from(world.rank() == 0)]);
+    ///     counter.fence();
+    ///     counter.accumulate(0, 0, &[1], SystemOperation::sum());
+    ///     counter.fence();
+    ///     if world.rank() == 0 {
+    ///         assert_eq!(counter.load(0), 3);
+    ///     }
+    /// });
+    /// ```
     #[track_caller]
     fn allocate_window<T>(&self, values: Vec<T>) -> Window<'static, T>
     where
@@ -81,6 +130,20 @@ pub trait OneSided: Communicator {
 
     /// [`allocate_window`](Self::allocate_window) for async ranks. Dropped early, this rank's part of
     /// the window is made all the same, and never freed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     vrt::block_on(async {
+    ///         let window = world.allocate_window_async(vec![world.rank(); 2]).await;
+    ///         assert_eq!((window.len_at(0), window.load(1)), (2, world.rank()));
+    ///         window.free_async().await;
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     fn allocate_window_async<T>(&self, values: Vec<T>) -> impl Future<Output = Window<'static, T>>
     where
@@ -221,6 +284,17 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     ///
     /// # Panics
     /// When there is no such rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let window = world.allocate_window(vec![0u8; world.rank() as usize]);
+    ///     assert_eq!([0, 1, 2].map(|rank| window.len_at(rank)), [0, 1, 2]);
+    /// });
+    /// ```
     #[track_caller]
     pub fn len_at(&self, rank: Rank) -> usize {
         self.comm.job_rank(rank).at(site!("len_at")).or_refuse();
@@ -231,6 +305,20 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     ///
     /// # Panics
     /// Outside of an epoch that allows it, and when they do not lie in the part.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let window = world.allocate_window(vec![0; 3]);
+    ///     window.fence();
+    ///     window.put(1 - world.rank(), 1, &[7, 8]);
+    ///     window.fence();
+    ///     assert_eq!([0, 1, 2].map(|at| window.load(at)), [0, 7, 8]);
+    /// });
+    /// ```
     #[track_caller]
     pub fn put(&self, rank: Rank, at: usize, values: &[T]) {
         let from = values.as_ptr().cast();
@@ -241,6 +329,21 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     ///
     /// # Panics
     /// As [`put`](Self::put).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let window = world.allocate_window(vec![0, world.rank() + 10]);
+    ///     let mut theirs = [0];
+    ///     window.fence();
+    ///     window.get(1 - world.rank(), 1, &mut theirs);
+    ///     window.fence();
+    ///     assert_eq!(theirs, [11 - world.rank()]);
+    /// });
+    /// ```
     #[track_caller]
     pub fn get(&self, rank: Rank, at: usize, into: &mut [T]) {
         let to = into.as_mut_ptr().cast();
@@ -252,6 +355,21 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     ///
     /// # Panics
     /// As [`put`](Self::put), and when the operation is not defined for the values.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let window = world.allocate_window(vec![10]);
+    ///     window.fence();
+    ///     window.accumulate(0, 0, &[world.rank()], SystemOperation::sum());
+    ///     window.fence();
+    ///     assert_eq!(window.load(0), if world.rank() == 0 { 13 } else { 10 });
+    /// });
+    /// ```
     #[track_caller]
     pub fn accumulate(&self, rank: Rank, at: usize, values: &[T], op: SystemOperation) {
         let site = site!("accumulate");
@@ -264,6 +382,22 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     ///
     /// # Panics
     /// As there, and when the two slices differ in length.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (window, mut before) = (world.allocate_window(vec![10, 20]), [0; 2]);
+    ///     window.fence();
+    ///     window.get_accumulate(1 - world.rank(), 0, &[1, 2], &mut before, SystemOperation::sum());
+    ///     window.fence();
+    ///     assert_eq!(before, [10, 20]);
+    ///     assert_eq!([0, 1].map(|at| window.load(at)), [11, 22]);
+    /// });
+    /// ```
     #[track_caller]
     pub fn get_accumulate(
         &self,
@@ -286,6 +420,22 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     ///
     /// # Panics
     /// As [`accumulate`](Self::accumulate).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let counter = world.allocate_window(vec![0]);
+    ///     counter.fence();
+    ///     // Every rank gets another number.
+    ///     let ticket = counter.fetch_and_op(0, 0, 1, SystemOperation::sum());
+    ///     counter.fence();
+    ///     assert!((0..3).contains(&ticket));
+    /// });
+    /// ```
     #[track_caller]
     pub fn fetch_and_op(&self, rank: Rank, at: usize, value: T, op: SystemOperation) -> T {
         let site = site!("fetch_and_op");
@@ -301,6 +451,22 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     ///
     /// # Panics
     /// As [`put`](Self::put), and when values have more than 8 bytes, or gaps between their fields.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let (window, mut winner) = (world.allocate_window(vec![-1]), [-1]);
+    ///     window.fence();
+    ///     // The first rank that calls puts its number there.
+    ///     let before = window.compare_and_swap(0, 0, -1, world.rank());
+    ///     window.get(0, 0, &mut winner);
+    ///     window.fence();
+    ///     assert_eq!(before == -1, winner == [world.rank()]);
+    /// });
+    /// ```
     #[track_caller]
     pub fn compare_and_swap(&self, rank: Rank, at: usize, expected: T, value: T) -> T {
         let site = site!("compare_and_swap");
@@ -327,6 +493,23 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     vrt::block_on(async {
+    ///         let window = world.allocate_window_async(vec![0; 3]).await;
+    ///         window.fence_async().await;
+    ///         window.put_async(1 - world.rank(), 1, &[7, 8]).await;
+    ///         window.fence_async().await;
+    ///         assert_eq!([0, 1, 2].map(|at| window.load(at)), [0, 7, 8]);
+    ///         window.free_async().await;
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     pub fn put_async(&self, rank: Rank, at: usize, values: &[T]) -> impl Future<Output = ()> {
         let site = site!("put_async");
@@ -340,6 +523,23 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     vrt::block_on(async {
+    ///         let window = world.allocate_window_async(vec![world.rank()]).await;
+    ///         let mut theirs = [-1];
+    ///         window.fence_async().await;
+    ///         window.get_async(1 - world.rank(), 0, &mut theirs).await;
+    ///         assert_eq!(theirs, [1 - world.rank()]);
+    ///         window.free_async().await;
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     pub fn get_async(&self, rank: Rank, at: usize, into: &mut [T]) -> impl Future<Output = ()> {
         let site = site!("get_async");
@@ -353,6 +553,24 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     vrt::block_on(async {
+    ///         let window = world.allocate_window_async(vec![10]).await;
+    ///         window.fence_async().await;
+    ///         window.accumulate_async(0, 0, &[world.rank()], SystemOperation::sum()).await;
+    ///         window.fence_async().await;
+    ///         assert_eq!(window.load(0), if world.rank() == 0 { 13 } else { 10 });
+    ///         window.free_async().await;
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     pub fn accumulate_async(
         &self,
@@ -374,6 +592,17 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     ///
     /// # Panics
     /// When there is no such place.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let window = world.allocate_window(vec![7, 8]);
+    ///     assert_eq!(window.load(1), 8);
+    /// });
+    /// ```
     #[track_caller]
     pub fn load(&self, at: usize) -> T {
         let site = site!("load");
@@ -388,6 +617,18 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     ///
     /// # Panics
     /// When there is no such place.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let window = world.allocate_window(vec![7, 8]);
+    ///     window.store(1, 9);
+    ///     assert_eq!([0, 1].map(|at| window.load(at)), [7, 9]);
+    /// });
+    /// ```
     #[track_caller]
     pub fn store(&self, at: usize, value: T) {
         let from = (&raw const value).cast();
@@ -399,6 +640,19 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     ///
     /// # Panics
     /// When there is no such rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let window = world.allocate_window(vec![world.rank()]);
+    ///     let (at, len) = window.shared_query(1 - world.rank());
+    ///     // SAFETY: local ranks are on one node, and nobody writes the value.
+    ///     assert_eq!((unsafe { *at }, len), (1 - world.rank(), 1));
+    /// });
+    /// ```
     #[track_caller]
     pub fn shared_query(&self, rank: Rank) -> (*mut T, usize) {
         self.comm.job_rank(rank).at(site!("shared_query")).or_refuse();
@@ -552,6 +806,23 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
 
     /// The async twin of [`free`](Self::free). Dropped early, others do not wait for this rank's part, but
     /// its memory is not given back.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     vrt::block_on(async {
+    ///         let window = world.allocate_window_async(vec![world.rank()]).await;
+    ///         let mut theirs = [-1];
+    ///         window.fence_async().await;
+    ///         window.get_async(1 - world.rank(), 0, &mut theirs).await;
+    ///         window.free_async().await;
+    ///         assert_eq!(theirs, [1 - world.rank()]);
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     pub fn free_async(self) -> impl Future<Output = ()> + use<'a, T> {
         let site = site!("free_async");

@@ -38,6 +38,20 @@ pub fn main(arguments: TokenStream, item: TokenStream) -> TokenStream {
 /// The fields may be anything that has a datatype, arrays and tuples of such, and other structs
 /// that derive it. Padding is not sent, so structs with the same fields in the same order match
 /// whatever their layouts. `#[mpi(crate = "path")]` says where the `vrt` crate is found.
+///
+/// # Examples
+///
+/// ```ignore
+/// use vrt::traits::*;
+///
+/// #[derive(Clone, Copy, Equivalence)]
+/// struct Particle {
+///     place: [f64; 3],
+///     charge: i8,
+/// }
+///
+/// vrt::run_local(1, |_| assert_eq!(Particle::equivalent_datatype().size(), 25));
+/// ```
 #[proc_macro_derive(Equivalence, attributes(mpi))]
 pub fn derive_equivalence(item: TokenStream) -> TokenStream {
     let input = parse_macro_input!(item as DeriveInput);

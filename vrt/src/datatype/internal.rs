@@ -10,6 +10,18 @@ use vrt_slot::hooks;
 ///
 /// What it describes is found when a PE first needs it, and belongs to that PE; a rank holds only
 /// the address, so it can move in between.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::internal::{DerivedDatatype, array, owned};
+/// use vrt::traits::*;
+///
+/// static PLACE: DerivedDatatype =
+///     DerivedDatatype::new(|| array(3, &owned(f64::equivalent_datatype())));
+///
+/// vrt::run_local(1, |_| assert_eq!(PLACE.as_ref().size(), 24));
+/// ```
 #[derive(Debug)]
 pub struct DerivedDatatype {
     describe: fn() -> UserDatatype,
@@ -18,11 +30,15 @@ pub struct DerivedDatatype {
 
 impl DerivedDatatype {
     /// A datatype that a function describes.
+    ///
+    /// Example: [`DerivedDatatype`].
     pub const fn new(describe: fn() -> UserDatatype) -> DerivedDatatype {
         DerivedDatatype { describe, datatype: OnceLock::new() }
     }
 
     /// The datatype.
+    ///
+    /// Example: [`DerivedDatatype`].
     pub fn as_ref(&'static self) -> DatatypeRef<'static> {
         DatatypeRef(Kind::Derived(self))
     }
@@ -45,17 +61,47 @@ impl DerivedDatatype {
 }
 
 /// Any datatype as an owned one.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::internal::owned;
+/// use vrt::traits::*;
+///
+/// assert_eq!(owned(f64::equivalent_datatype()).as_ref().size(), 8);
+/// ```
 pub fn owned<D: UncommittedDatatype>(datatype: D) -> UserDatatype {
     UserDatatype::of(datatype.datatype_ref().made())
 }
 
 /// An array of elements.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::internal::{array, owned};
+/// use vrt::traits::*;
+///
+/// let place = array(3, &owned(f64::equivalent_datatype()));
+/// assert_eq!(place.as_ref().size(), 24);
+/// ```
 pub fn array(count: usize, element: &UserDatatype) -> UserDatatype {
     let of = element.datatype_ref().made();
     UserDatatype::made(Construction::Contiguous { count: count as i64, of })
 }
 
 /// A structure of `size` bytes with fields at offsets.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::internal::{owned, structure};
+/// use vrt::traits::*;
+///
+/// let fields = [(0, owned(i8::equivalent_datatype())), (8, owned(f64::equivalent_datatype()))];
+/// let particle = structure(16, &fields);
+/// assert_eq!((particle.as_ref().size(), particle.as_ref().extent()), (9, 16));
+/// ```
 pub fn structure(size: usize, fields: &[(usize, UserDatatype)]) -> UserDatatype {
     let blocks = fields
         .iter()

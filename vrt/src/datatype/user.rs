@@ -38,10 +38,33 @@ use vrt_core::layout::{self, Construction, Dimension};
 pub struct UserDatatype(layout::Datatype);
 
 /// A datatype made by the program that can be a part of others, but not of messages yet.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::UncommittedUserDatatype;
+/// use vrt::traits::*;
+///
+/// let pair = UncommittedUserDatatype::contiguous(2, &f64::equivalent_datatype());
+/// let pairs = UncommittedUserDatatype::vector(3, 1, 2, &pair).commit();
+/// assert_eq!(pairs.as_ref().size(), 3 * 2 * 8);
+/// ```
 #[derive(Debug)]
 pub struct UncommittedUserDatatype(layout::Datatype);
 
 /// A datatype by reference that can be a part of others.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::{UncommittedUserDatatype, UserDatatype};
+/// use vrt::traits::*;
+///
+/// let pair = UncommittedUserDatatype::contiguous(2, &f64::equivalent_datatype());
+/// let types = [pair.as_ref(), u8::equivalent_datatype().into()];
+/// let record = UserDatatype::structured(&[1, 1], &[0, 16], &types);
+/// assert_eq!(record.as_ref().size(), 17);
+/// ```
 #[derive(Clone, Debug)]
 pub struct UncommittedDatatypeRef<'a> {
     datatype: OwnedDatatype,
@@ -104,6 +127,16 @@ macro_rules! constructors {
             ///
             /// # Panics
             /// When the count is negative.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use vrt::datatype::UserDatatype;
+            /// use vrt::traits::*;
+            ///
+            /// let place = UserDatatype::contiguous(3, &f64::equivalent_datatype());
+            /// assert_eq!((place.as_ref().size(), place.as_ref().extent()), (24, 24));
+            /// ```
             pub fn contiguous<D: UncommittedDatatype>(count: Count, oldtype: &D) -> Self {
                 Self::made(Construction::Contiguous { count: count.into(), of: made_of(oldtype) })
             }
@@ -112,6 +145,17 @@ macro_rules! constructors {
             ///
             /// # Panics
             /// When the count or block length is negative.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use vrt::datatype::UserDatatype;
+            /// use vrt::traits::*;
+            ///
+            /// // The elements 0 to 2 and 4 to 6.
+            /// let blocks = UserDatatype::vector(2, 3, 4, &i32::equivalent_datatype());
+            /// assert_eq!((blocks.as_ref().size(), blocks.as_ref().extent()), (6 * 4, 7 * 4));
+            /// ```
             pub fn vector<D: UncommittedDatatype>(
                 count: Count,
                 blocklength: Count,
@@ -127,6 +171,17 @@ macro_rules! constructors {
             ///
             /// # Panics
             /// When the count or block length is negative.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use vrt::datatype::UserDatatype;
+            /// use vrt::traits::*;
+            ///
+            /// // A number of each of two records of 12 bytes.
+            /// let numbers = UserDatatype::heterogeneous_vector(2, 1, 12, &f64::equivalent_datatype());
+            /// assert_eq!((numbers.as_ref().size(), numbers.as_ref().extent()), (2 * 8, 12 + 8));
+            /// ```
             pub fn heterogeneous_vector<D: UncommittedDatatype>(
                 count: Count,
                 blocklength: Count,
@@ -142,6 +197,20 @@ macro_rules! constructors {
             ///
             /// # Panics
             /// When the slices differ in length or a block length is negative.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use vrt::datatype::{UserDatatype, View};
+            /// use vrt::traits::*;
+            ///
+            /// vrt::run_local(1, |world| {
+            ///     let chosen = UserDatatype::indexed(&[2, 1], &[0, 4], &u8::equivalent_datatype());
+            ///     // SAFETY: the elements 0, 1 and 4 lie in the array.
+            ///     let view = unsafe { View::with_count_and_datatype(b"abcde", 1, &chosen) };
+            ///     assert_eq!(world.pack(&view), b"abe");
+            /// });
+            /// ```
             pub fn indexed<D: UncommittedDatatype>(
                 blocklengths: &[Count],
                 displacements: &[Count],
@@ -156,6 +225,18 @@ macro_rules! constructors {
             ///
             /// # Panics
             /// As [`indexed`](Self::indexed).
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use vrt::datatype::UserDatatype;
+            /// use vrt::traits::*;
+            ///
+            /// // Two numbers at the beginning, one 24 bytes from there.
+            /// let number = f64::equivalent_datatype();
+            /// let chosen = UserDatatype::heterogeneous_indexed(&[2, 1], &[0, 24], &number);
+            /// assert_eq!((chosen.as_ref().size(), chosen.as_ref().extent()), (3 * 8, 24 + 8));
+            /// ```
             pub fn heterogeneous_indexed<D: UncommittedDatatype>(
                 blocklengths: &[Count],
                 displacements: &[Address],
@@ -170,6 +251,20 @@ macro_rules! constructors {
             ///
             /// # Panics
             /// When the block length is negative.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use vrt::datatype::{UserDatatype, View};
+            /// use vrt::traits::*;
+            ///
+            /// vrt::run_local(1, |world| {
+            ///     let pairs = UserDatatype::indexed_block(2, &[3, 0], &u8::equivalent_datatype());
+            ///     // SAFETY: the elements 3, 4, 0 and 1 lie in the array.
+            ///     let view = unsafe { View::with_count_and_datatype(b"abcde", 1, &pairs) };
+            ///     assert_eq!(world.pack(&view), b"deab");
+            /// });
+            /// ```
             pub fn indexed_block<D: UncommittedDatatype>(
                 blocklength: Count,
                 displacements: &[Count],
@@ -184,6 +279,18 @@ macro_rules! constructors {
             ///
             /// # Panics
             /// When the block length is negative.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use vrt::datatype::UserDatatype;
+            /// use vrt::traits::*;
+            ///
+            /// // Two numbers at the beginning, two 20 bytes from there.
+            /// let number = i32::equivalent_datatype();
+            /// let pairs = UserDatatype::heterogeneous_indexed_block(2, &[0, 20], &number);
+            /// assert_eq!((pairs.as_ref().size(), pairs.as_ref().extent()), (4 * 4, 20 + 8));
+            /// ```
             pub fn heterogeneous_indexed_block<D: UncommittedDatatype>(
                 blocklength: Count,
                 displacements: &[Address],
@@ -199,6 +306,18 @@ macro_rules! constructors {
             ///
             /// # Panics
             /// When the slices differ in length or a block length is negative.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use vrt::datatype::UserDatatype;
+            /// use vrt::traits::*;
+            ///
+            /// // As C has a `double` and a `char` behind it: the end is padded.
+            /// let types = [f64::equivalent_datatype(), u8::equivalent_datatype()];
+            /// let record = UserDatatype::structured(&[1, 1], &[0, 8], &types);
+            /// assert_eq!((record.as_ref().size(), record.as_ref().extent()), (9, 16));
+            /// ```
             pub fn structured<D>(
                 blocklengths: &[Count],
                 displacements: &[Address],
@@ -220,6 +339,21 @@ macro_rules! constructors {
             /// # Panics
             /// When the slices differ in length, a number is negative, or the part does not lie in
             /// the array.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use vrt::datatype::{ArrayOrder, UserDatatype, View};
+            /// use vrt::traits::*;
+            ///
+            /// vrt::run_local(1, |world| {
+            ///     let byte = u8::equivalent_datatype();
+            ///     let corner = UserDatatype::subarray(&[3, 3], &[2, 2], &[1, 1], ArrayOrder::C, &byte);
+            ///     // SAFETY: the part lies in the array of three rows.
+            ///     let view = unsafe { View::with_count_and_datatype(b"abcdefghi", 1, &corner) };
+            ///     assert_eq!(world.pack(&view), b"efhi");
+            /// });
+            /// ```
             pub fn subarray<D: UncommittedDatatype>(
                 sizes: &[Count],
                 subsizes: &[Count],
@@ -232,6 +366,22 @@ macro_rules! constructors {
             }
 
             /// The same data with another lower bound and extent, in bytes.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use vrt::datatype::{UserDatatype, View};
+            /// use vrt::traits::*;
+            ///
+            /// vrt::run_local(1, |world| {
+            ///     // A column of two rows; the next column begins one element further on.
+            ///     let column = UserDatatype::vector(2, 1, 3, &u8::equivalent_datatype());
+            ///     let column = UserDatatype::resized(0, 1, &column);
+            ///     // SAFETY: the first two columns lie in the array.
+            ///     let view = unsafe { View::with_count_and_datatype(b"abcdef", 2, &column) };
+            ///     assert_eq!(world.pack(&view), b"adbe");
+            /// });
+            /// ```
             pub fn resized<D: UncommittedDatatype>(
                 lower_bound: Address,
                 extent: Address,
@@ -295,6 +445,8 @@ impl UserDatatype {
     }
 
     /// The datatype by reference.
+    ///
+    /// Example: [`DatatypeRef`].
     pub fn as_ref(&self) -> DatatypeRef<'_> {
         self.datatype_ref()
     }
@@ -323,11 +475,23 @@ impl<'a> From<&'a UserDatatype> for DatatypeRef<'a> {
 
 impl UncommittedUserDatatype {
     /// Makes it fit for messages (section 5.1.9).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::UncommittedUserDatatype;
+    /// use vrt::traits::*;
+    ///
+    /// let pair = UncommittedUserDatatype::contiguous(2, &f64::equivalent_datatype()).commit();
+    /// assert_eq!(pair.as_ref().size(), 16);
+    /// ```
     pub fn commit(self) -> UserDatatype {
         UserDatatype(self.0)
     }
 
     /// The datatype by reference.
+    ///
+    /// Example: [`UncommittedDatatypeRef`].
     pub fn as_ref(&self) -> UncommittedDatatypeRef<'_> {
         self.into()
     }

@@ -15,6 +15,21 @@ fn elements(count: Count) -> usize {
 }
 
 /// A buffer to send from, with another datatype and count.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::{UserDatatype, View};
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     let every_other = UserDatatype::vector(3, 1, 2, &u8::equivalent_datatype());
+///     // SAFETY: the elements 0, 2 and 4 lie in the array.
+///     other.send(&unsafe { View::with_count_and_datatype(b"abcde", 1, &every_other) });
+///     assert_eq!(other.receive_vec::<u8>().0, b"ace");
+/// });
+/// ```
 #[derive(Debug)]
 pub struct View<'d, 'b, D: 'd + Datatype, B: 'b + Pointer + ?Sized> {
     datatype: &'d D,
@@ -27,12 +42,43 @@ impl<'d, 'b, D: 'd + Datatype, B: 'b + Pointer + ?Sized> View<'d, 'b, D, B> {
     ///
     /// # Safety
     /// Those elements lie in the buffer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::{UserDatatype, View};
+    /// use vrt::traits::*;
+    ///
+    /// let numbers = [1u8, 2, 3, 4];
+    /// let pair = UserDatatype::contiguous(2, &u8::equivalent_datatype());
+    /// // SAFETY: two pairs lie in the array.
+    /// let view = unsafe { View::with_count_and_datatype(&numbers, 2, &pair) };
+    /// assert_eq!(view.count(), 2);
+    /// ```
     pub unsafe fn with_count_and_datatype(buffer: &'b B, count: Count, datatype: &'d D) -> Self {
         View { datatype, count, buffer }
     }
 }
 
 /// A buffer to receive into, with another datatype and count.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::{MutView, UserDatatype};
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     other.send(b"ace");
+///     let every_other = UserDatatype::vector(3, 1, 2, &u8::equivalent_datatype());
+///     let mut bytes = *b".....";
+///     // SAFETY: the elements 0, 2 and 4 lie in the array.
+///     let mut view = unsafe { MutView::with_count_and_datatype(&mut bytes, 1, &every_other) };
+///     other.receive_into(&mut view);
+///     assert_eq!(&bytes, b"a.c.e");
+/// });
+/// ```
 #[derive(Debug)]
 pub struct MutView<'d, 'b, D: 'd + Datatype, B: 'b + PointerMut + ?Sized> {
     datatype: &'d D,
@@ -45,6 +91,19 @@ impl<'d, 'b, D: 'd + Datatype, B: 'b + PointerMut + ?Sized> MutView<'d, 'b, D, B
     ///
     /// # Safety
     /// Those elements lie in the buffer, and what is sent to them makes valid values.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::{MutView, UserDatatype};
+    /// use vrt::traits::*;
+    ///
+    /// let mut numbers = [1u8, 2, 3, 4];
+    /// let pair = UserDatatype::contiguous(2, &u8::equivalent_datatype());
+    /// // SAFETY: two pairs lie in the array, and all bytes are values.
+    /// let view = unsafe { MutView::with_count_and_datatype(&mut numbers, 2, &pair) };
+    /// assert_eq!(view.count(), 2);
+    /// ```
     pub unsafe fn with_count_and_datatype(
         buffer: &'b mut B,
         count: Count,
@@ -127,6 +186,20 @@ pub struct Partition<'b, B: 'b + ?Sized, C, D> {
 }
 
 /// A buffer to receive parts of; counts and displacements are in its elements.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::PartitionMut;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let mut all = [-1; 4];
+///     let mut places = PartitionMut::new(&mut all, [1, 1], [0, 3]);
+///     world.all_gather_varcount_into(&world.rank(), &mut places);
+///     assert_eq!(all, [0, -1, -1, 1]);
+/// });
+/// ```
 #[derive(Debug)]
 pub struct PartitionMut<'b, B: 'b + ?Sized, C, D> {
     buf: &'b mut B,
@@ -160,6 +233,17 @@ where
     ///
     /// # Panics
     /// When a part does not lie in the buffer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::Partition;
+    /// use vrt::traits::*;
+    ///
+    /// // One element, and the two behind it.
+    /// let parts = Partition::new(b"abc", [1, 2], [0, 1]);
+    /// assert_eq!(parts.counts(), [1, 2]);
+    /// ```
     #[track_caller]
     pub fn new(buf: &'b B, counts: C, displs: D) -> Self {
         expect_inside(buf.len_in_elements(), counts.borrow(), displs.borrow());
@@ -177,6 +261,18 @@ where
     ///
     /// # Panics
     /// When a part does not lie in the buffer.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::PartitionMut;
+    /// use vrt::traits::*;
+    ///
+    /// let mut room = [0u8; 3];
+    /// // One element, and the two behind it.
+    /// let parts = PartitionMut::new(&mut room, [1, 2], [0, 1]);
+    /// assert_eq!(parts.counts(), [1, 2]);
+    /// ```
     #[track_caller]
     pub fn new(buf: &'b mut B, counts: C, displs: D) -> Self {
         expect_inside(buf.len_in_elements(), counts.borrow(), displs.borrow());
@@ -240,6 +336,22 @@ where
 }
 
 /// A buffer to send from whose type is known when the program runs.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::DynBuffer;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     for column in [DynBuffer::new(&[1.5f64, 2.5]), DynBuffer::new(b"abc")] {
+///         other.send(&column);
+///     }
+///     assert_eq!(other.receive_vec::<f64>().0, [1.5, 2.5]);
+///     assert_eq!(other.receive_vec::<u8>().0, b"abc");
+/// });
+/// ```
 #[derive(Clone, Copy, Debug)]
 pub struct DynBuffer<'a> {
     ptr: *const c_void,
@@ -248,6 +360,21 @@ pub struct DynBuffer<'a> {
 }
 
 /// A buffer to receive into whose type is known when the program runs.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::datatype::DynBufferMut;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let other = world.process_at_rank(1 - world.rank());
+///     other.send(&[1.5f64, 2.5]);
+///     let mut numbers = [0f64; 2];
+///     other.receive_into(&mut DynBufferMut::new(&mut numbers));
+///     assert_eq!(numbers, [1.5, 2.5]);
+/// });
+/// ```
 #[derive(Debug)]
 pub struct DynBufferMut<'a> {
     ptr: *mut c_void,
@@ -298,21 +425,55 @@ macro_rules! dynamic {
 
         impl $name<'_> {
             /// Whether its elements are of a Rust type: whether that type's datatype is this one.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use vrt::datatype::DynBuffer;
+            ///
+            /// let buffer = DynBuffer::new(b"abc");
+            /// assert!(buffer.is::<u8>() && !buffer.is::<i8>());
+            /// ```
             pub fn is<T: Equivalence>(&self) -> bool {
                 self.datatype == T::equivalent_datatype().datatype_ref()
             }
 
             /// Number of elements.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use vrt::datatype::DynBuffer;
+            ///
+            /// assert_eq!(DynBuffer::new(&[1.5f64, 2.5]).len(), 2);
+            /// ```
             pub fn len(&self) -> usize {
                 self.len_in_elements()
             }
 
             /// Whether there are none.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use vrt::datatype::DynBuffer;
+            ///
+            /// assert!(DynBuffer::new::<f64>(&[]).is_empty());
+            /// ```
             pub fn is_empty(&self) -> bool {
                 self.len == 0
             }
 
             /// Where the first element lies.
+            ///
+            /// # Examples
+            ///
+            /// ```
+            /// use vrt::datatype::DynBuffer;
+            ///
+            /// let numbers = [1.5f64, 2.5];
+            /// assert_eq!(DynBuffer::new(&numbers).as_ptr().cast(), numbers.as_ptr());
+            /// ```
             pub fn as_ptr(&self) -> *const c_void {
                 self.ptr as *const c_void
             }
@@ -350,12 +511,31 @@ unsafe fn slice<'a, T>(at: *const c_void, len: usize) -> &'a [T] {
 
 impl<'a> DynBuffer<'a> {
     /// A slice, its type forgotten.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::DynBuffer;
+    ///
+    /// let columns = [DynBuffer::new(&[1.5f64, 2.5]), DynBuffer::new(b"abc")];
+    /// assert_eq!(columns.map(|column| column.len()), [2, 3]);
+    /// ```
     pub fn new<T: Equivalence>(buf: &'a [T]) -> Self {
         // SAFETY: the elements of a slice.
         unsafe { Self::from_raw(buf.as_ptr(), buf.count(), forever::<T>()) }
     }
 
     /// The slice, if its elements are of this type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::DynBuffer;
+    ///
+    /// let buffer = DynBuffer::new(b"abc");
+    /// assert_eq!(buffer.downcast::<u8>(), Some(&b"abc"[..]));
+    /// assert_eq!(buffer.downcast::<i8>(), None);
+    /// ```
     pub fn downcast<T: Equivalence>(self) -> Option<&'a [T]> {
         // SAFETY: the datatype is the one of `T`.
         self.is::<T>().then(|| unsafe { slice(self.ptr, self.len()) })
@@ -365,6 +545,18 @@ impl<'a> DynBuffer<'a> {
     ///
     /// # Safety
     /// They are readable as long as the result lives.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::DynBuffer;
+    /// use vrt::traits::*;
+    ///
+    /// let numbers = [1u32, 2, 3];
+    /// // SAFETY: the first two numbers of the array, which lives longer.
+    /// let buffer = unsafe { DynBuffer::from_raw(numbers.as_ptr(), 2, u32::equivalent_datatype()) };
+    /// assert_eq!(buffer.downcast::<u32>(), Some(&[1, 2][..]));
+    /// ```
     pub unsafe fn from_raw<T>(ptr: *const T, len: Count, datatype: DatatypeRef<'a>) -> Self {
         DynBuffer { ptr: ptr.cast(), len, datatype }
     }
@@ -372,12 +564,34 @@ impl<'a> DynBuffer<'a> {
 
 impl<'a> DynBufferMut<'a> {
     /// A slice, its type forgotten.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::DynBufferMut;
+    ///
+    /// let (mut numbers, mut bytes) = ([0f64; 2], [0u8; 3]);
+    /// let columns = [DynBufferMut::new(&mut numbers), DynBufferMut::new(&mut bytes)];
+    /// assert_eq!(columns.map(|column| column.len()), [2, 3]);
+    /// ```
     pub fn new<T: Equivalence>(buf: &'a mut [T]) -> Self {
         // SAFETY: the elements of a slice.
         unsafe { Self::from_raw(buf.as_mut_ptr(), buf.count(), forever::<T>()) }
     }
 
     /// The slice, if its elements are of this type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::DynBufferMut;
+    ///
+    /// let mut numbers = [1, 2];
+    /// if let Some(numbers) = DynBufferMut::new(&mut numbers).downcast::<i32>() {
+    ///     numbers[0] = 7;
+    /// }
+    /// assert_eq!(numbers, [7, 2]);
+    /// ```
     pub fn downcast<T: Equivalence>(self) -> Option<&'a mut [T]> {
         if !self.is::<T>() {
             return None;
@@ -393,26 +607,83 @@ impl<'a> DynBufferMut<'a> {
     ///
     /// # Safety
     /// They are writable, and nobody else uses them, as long as the result lives.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::DynBufferMut;
+    /// use vrt::traits::*;
+    ///
+    /// let mut numbers = [1u32, 2, 3];
+    /// let (at, number) = (numbers.as_mut_ptr(), u32::equivalent_datatype());
+    /// // SAFETY: the first two numbers of the array, which lives longer and is not used meanwhile.
+    /// let buffer = unsafe { DynBufferMut::from_raw(at, 2, number) };
+    /// assert_eq!(buffer.len(), 2);
+    /// ```
     pub unsafe fn from_raw<T>(ptr: *mut T, len: Count, datatype: DatatypeRef<'a>) -> Self {
         DynBufferMut { ptr: ptr.cast(), len, datatype }
     }
 
     /// Where the first element lies.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::DynBufferMut;
+    ///
+    /// let mut numbers = [1.5f64, 2.5];
+    /// let at = numbers.as_mut_ptr();
+    /// assert_eq!(DynBufferMut::new(&mut numbers).as_mut_ptr().cast(), at);
+    /// ```
     pub fn as_mut_ptr(&mut self) -> *mut c_void {
         self.ptr
     }
 
     /// The same for reading, for a while.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::DynBufferMut;
+    ///
+    /// let mut bytes = *b"abc";
+    /// let buffer = DynBufferMut::new(&mut bytes);
+    /// assert_eq!(buffer.reborrow().downcast::<u8>(), Some(&b"abc"[..]));
+    /// assert_eq!(buffer.len(), 3);
+    /// ```
     pub fn reborrow(&self) -> DynBuffer<'_> {
         DynBuffer { ptr: self.ptr, len: self.len, datatype: self.datatype }
     }
 
     /// The same, for a while.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::DynBufferMut;
+    ///
+    /// let mut numbers = [1, 2];
+    /// let mut buffer = DynBufferMut::new(&mut numbers);
+    /// if let Some(numbers) = buffer.reborrow_mut().downcast::<i32>() {
+    ///     numbers[0] = 7;
+    /// }
+    /// assert_eq!(buffer.downgrade().downcast::<i32>(), Some(&[7, 2][..]));
+    /// ```
     pub fn reborrow_mut(&mut self) -> DynBufferMut<'_> {
         DynBufferMut { ptr: self.ptr, len: self.len, datatype: self.datatype }
     }
 
     /// The same for reading.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::datatype::DynBufferMut;
+    ///
+    /// let mut bytes = *b"abc";
+    /// let buffer = DynBufferMut::new(&mut bytes).downgrade();
+    /// assert_eq!(buffer.downcast::<u8>(), Some(&b"abc"[..]));
+    /// ```
     pub fn downgrade(self) -> DynBuffer<'a> {
         DynBuffer { ptr: self.ptr, len: self.len, datatype: self.datatype }
     }

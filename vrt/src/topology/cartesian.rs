@@ -13,6 +13,19 @@ use vrt_core::comm::{
 };
 
 /// A grid and the calling rank's place in it.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::topology::CartesianLayout;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let ring = world.create_cartesian_communicator(&[2], &[true], false).unwrap();
+///     let CartesianLayout { dims, periods, coords } = ring.get_layout();
+///     assert_eq!((dims, periods, coords), (vec![2], vec![true], vec![ring.rank()]));
+/// });
+/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CartesianLayout {
     /// Ranks along each dimension.
@@ -49,6 +62,15 @@ pub struct CartesianCommunicator(pub(crate) SimpleCommunicator);
 ///
 /// # Panics
 /// When there are no ranks, a dimension is negative, or the given ones do not divide the number of ranks.
+///
+/// # Examples
+///
+/// ```
+/// let (mut free, mut given) = ([0, 0], [0, 3, 0]);
+/// vrt::topology::dimensions(6, &mut free);
+/// vrt::topology::dimensions(6, &mut given);
+/// assert_eq!((free, given), ([3, 2], [2, 3, 1]));
+/// ```
 #[track_caller]
 pub fn dimensions(ranks: Rank, dims: &mut [Count]) {
     if let Err(error) = dims::fill(ranks, dims) {
@@ -99,11 +121,24 @@ impl CartesianCommunicator {
     }
 
     /// Number of dimensions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let grid = world.create_cartesian_communicator(&[2, 1], &[false; 2], false).unwrap();
+    ///     assert_eq!(grid.num_dimensions(), 2);
+    /// });
+    /// ```
     pub fn num_dimensions(&self) -> Count {
         self.grid().dims.len() as Count
     }
 
     /// The grid and the calling rank's place in it.
+    ///
+    /// Example: [`CartesianLayout`].
     pub fn get_layout(&self) -> CartesianLayout {
         let Grid { dims, periods } = self.grid().clone();
         CartesianLayout { dims, periods, coords: self.rank_to_coordinates(self.rank()) }
@@ -113,6 +148,20 @@ impl CartesianCommunicator {
     ///
     /// # Panics
     /// When one of them is not as long as the grid has dimensions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(6, |world| {
+    ///     let grid = world.create_cartesian_communicator(&[3, 2], &[false, true], false).unwrap();
+    ///     let (mut dims, mut periods, mut coords) = ([0; 2], [false; 2], [0; 2]);
+    ///     grid.get_layout_into(&mut dims, &mut periods, &mut coords);
+    ///     assert_eq!((dims, periods), ([3, 2], [false, true]));
+    ///     assert_eq!(coords, [grid.rank() / 2, grid.rank() % 2]);
+    /// });
+    /// ```
     #[track_caller]
     pub fn get_layout_into(&self, dims: &mut [Count], periods: &mut [bool], coords: &mut [Count]) {
         self.expect_dimensions("dims", dims.len());
@@ -128,6 +177,19 @@ impl CartesianCommunicator {
     ///
     /// # Panics
     /// When there are not as many as the grid has dimensions, or one lies outside of an open one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(6, |world| {
+    ///     let grid = world.create_cartesian_communicator(&[3, 2], &[false, true], false).unwrap();
+    ///     assert_eq!(grid.coordinates_to_rank(&[2, 0]), 4);
+    ///     // The second dimension is closed.
+    ///     assert_eq!(grid.coordinates_to_rank(&[2, -1]), 5);
+    /// });
+    /// ```
     #[track_caller]
     pub fn coordinates_to_rank(&self, coords: &[Count]) -> Rank {
         self.expect_dimensions("coordinates", coords.len());
@@ -141,6 +203,17 @@ impl CartesianCommunicator {
     ///
     /// # Panics
     /// When there is no such rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(6, |world| {
+    ///     let grid = world.create_cartesian_communicator(&[3, 2], &[false; 2], false).unwrap();
+    ///     assert_eq!(grid.rank_to_coordinates(4), [2, 0]);
+    /// });
+    /// ```
     #[track_caller]
     pub fn rank_to_coordinates(&self, rank: Rank) -> Vec<Count> {
         let mut coords = vec![0; self.grid().dims.len()];
@@ -152,6 +225,19 @@ impl CartesianCommunicator {
     ///
     /// # Panics
     /// When there is no such rank, or the slice is not as long as the grid has dimensions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(6, |world| {
+    ///     let grid = world.create_cartesian_communicator(&[3, 2], &[false; 2], false).unwrap();
+    ///     let mut coords = [0; 2];
+    ///     grid.rank_to_coordinates_into(4, &mut coords);
+    ///     assert_eq!(coords, [2, 0]);
+    /// });
+    /// ```
     #[track_caller]
     pub fn rank_to_coordinates_into(&self, rank: Rank, coords: &mut [Count]) {
         self.expect_dimensions("coordinates", coords.len());
@@ -163,6 +249,20 @@ impl CartesianCommunicator {
     ///
     /// # Panics
     /// When there is no such dimension.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let row = world.create_cartesian_communicator(&[3], &[false], false).unwrap();
+    ///     let (left, right) = row.shift(0, 1);
+    ///     // The row is open: the first rank has nobody to its left, the last nobody to its right.
+    ///     assert_eq!(left, (row.rank() > 0).then(|| row.rank() - 1));
+    ///     assert_eq!(right, (row.rank() < 2).then(|| row.rank() + 1));
+    /// });
+    /// ```
     #[track_caller]
     pub fn shift(&self, dimension: Count, displacement: Count) -> (Option<Rank>, Option<Rank>) {
         let dimensions = self.num_dimensions();
@@ -179,6 +279,18 @@ impl CartesianCommunicator {
     ///
     /// # Panics
     /// When there are not as many as the grid has dimensions.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(6, |world| {
+    ///     let grid = world.create_cartesian_communicator(&[3, 2], &[false; 2], false).unwrap();
+    ///     let row = grid.subgroup(&[false, true]);
+    ///     assert_eq!((row.size(), row.rank()), (2, grid.rank() % 2));
+    /// });
+    /// ```
     #[track_caller]
     pub fn subgroup(&self, retain: &[bool]) -> CartesianCommunicator {
         let site = site!("subgroup");

@@ -41,16 +41,48 @@ use vrt_slot::report::count;
 /// ```
 pub trait Communicator: AsHandle {
     /// Number of ranks that can be addressed: of an intercommunicator, the remote ones.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// fn send_to_all<C: Communicator>(comm: &C, value: i32) {
+    ///     (0..comm.target_size()).for_each(|rank| comm.process_at_rank(rank).send(&value));
+    /// }
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     send_to_all(world, world.rank());
+    ///     let received = [0, 1].map(|rank| world.process_at_rank(rank).receive::<i32>().0);
+    ///     assert_eq!(received, [0, 1]);
+    /// });
+    /// ```
     fn target_size(&self) -> Rank {
         self.as_handle().partners().len() as Rank
     }
 
     /// Number of ranks; of an intercommunicator, of the local ones.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| assert_eq!(world.size(), 3));
+    /// ```
     fn size(&self) -> Rank {
         self.as_handle().size
     }
 
     /// This rank's number.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| assert!((0..3).contains(&world.rank())));
+    /// ```
     fn rank(&self) -> Rank {
         self.as_handle().rank
     }
@@ -59,6 +91,18 @@ pub trait Communicator: AsHandle {
     ///
     /// # Panics
     /// When there is no such rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&world.rank());
+    ///     assert_eq!(other.receive::<i32>().0, other.rank());
+    /// });
+    /// ```
     #[track_caller]
     #[inline(always)]
     fn process_at_rank(&self, r: Rank) -> Process<'_> {
@@ -90,16 +134,42 @@ pub trait Communicator: AsHandle {
     }
 
     /// Any process, as a source.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     world.process_at_rank(1 - world.rank()).send(&world.rank());
+    ///     let (value, status) = world.any_process().receive::<i32>();
+    ///     assert_eq!((value, status.source_rank()), (1 - world.rank(), 1 - world.rank()));
+    /// });
+    /// ```
     fn any_process(&self) -> AnyProcess<'_> {
         AnyProcess(self.as_handle())
     }
 
     /// This process.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let this = world.this_process();
+    ///     this.buffered_send(&7);
+    ///     assert_eq!((this.rank(), this.receive::<i32>().0), (world.rank(), 7));
+    /// });
+    /// ```
     fn this_process(&self) -> Process<'_> {
         Process { comm: AnyProcess(self.as_handle()), rank: self.rank() }
     }
 
     /// How this communicator is related to another.
+    ///
+    /// Example: [`CommunicatorRelation`].
     fn compare(&self, other: &dyn Communicator) -> CommunicatorRelation {
         let (one, other) = (self.as_handle(), other.as_handle());
         if one.is(other) {
@@ -123,6 +193,20 @@ pub trait Communicator: AsHandle {
 
     /// Another communicator of the same ranks, with their topology and those attributes that ask
     /// for it. Collective.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.duplicate();
+    ///     world.this_process().buffered_send(&7);
+    ///     // Messages of one communicator are not received through another.
+    ///     assert!(other.this_process().immediate_probe().is_none());
+    ///     assert_eq!(world.this_process().receive::<i32>().0, 7);
+    /// });
+    /// ```
     #[track_caller]
     fn duplicate(&self) -> SimpleCommunicator {
         let site = site!("duplicate");
@@ -130,12 +214,36 @@ pub trait Communicator: AsHandle {
     }
 
     /// A communicator for each color. Collective.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::topology::Color;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let half = world.split_by_color(Color::with_value(world.rank() % 2)).unwrap();
+    ///     assert_eq!((half.rank(), half.size()), (world.rank() / 2, 2));
+    /// });
+    /// ```
     #[track_caller]
     fn split_by_color(&self, color: Color) -> Option<SimpleCommunicator> {
         self.split_by_color_with_key(color, Key::default())
     }
 
     /// A communicator for each color, its ranks ordered by key, then by rank here. Collective.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::topology::Color;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let reversed = world.split_by_color_with_key(Color::with_value(0), -world.rank()).unwrap();
+    ///     assert_eq!(reversed.rank(), 2 - world.rank());
+    /// });
+    /// ```
     #[track_caller]
     fn split_by_color_with_key(&self, color: Color, key: Key) -> Option<SimpleCommunicator> {
         let site = site!("split_by_color_with_key");
@@ -148,6 +256,18 @@ pub trait Communicator: AsHandle {
     ///
     /// When a rank is moved to another node later, the communicator stays what it is: it says who
     /// shared memory when it was made. Windows keep working then, through messages.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let node = world.split_shared(0);
+    ///     // Local ranks are on one node.
+    ///     assert_eq!((node.rank(), node.size()), (world.rank(), 3));
+    /// });
+    /// ```
     #[track_caller]
     fn split_shared(&self, key: Key) -> SimpleCommunicator {
         let site = site!("split_shared");
@@ -164,6 +284,18 @@ pub trait Communicator: AsHandle {
     ///
     /// # Panics
     /// When the group has ranks that are not in this communicator.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let even = world.group().include(&[0, 2]);
+    ///     let comm = world.split_by_subgroup_collective(&even);
+    ///     assert_eq!(comm.map(|comm| comm.rank()), even.rank());
+    /// });
+    /// ```
     #[track_caller]
     fn split_by_subgroup_collective(&self, group: &dyn Group) -> Option<SimpleCommunicator> {
         let site = site!("split_by_subgroup_collective");
@@ -175,6 +307,20 @@ pub trait Communicator: AsHandle {
     ///
     /// # Panics
     /// When the group has ranks that are not in this communicator.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let even = world.group().include(&[0, 2]);
+    ///     if even.rank().is_some() {
+    ///         let comm = world.split_by_subgroup(&even);
+    ///         assert_eq!(comm.map(|comm| comm.rank()), even.rank());
+    ///     }
+    /// });
+    /// ```
     #[track_caller]
     fn split_by_subgroup(&self, group: &dyn Group) -> Option<SimpleCommunicator> {
         self.split_by_subgroup_with_tag(group, Tag::default())
@@ -185,6 +331,23 @@ pub trait Communicator: AsHandle {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Rank 1 is in both groups.
+    ///     for (tag, ranks) in [(1, [0, 1]), (2, [1, 2])] {
+    ///         let pair = world.group().include(&ranks);
+    ///         if pair.rank().is_some() {
+    ///             let comm = world.split_by_subgroup_with_tag(&pair, tag);
+    ///             assert_eq!(comm.map(|comm| comm.rank()), pair.rank());
+    ///         }
+    ///     }
+    /// });
+    /// ```
     #[track_caller]
     fn split_by_subgroup_with_tag(
         &self,
@@ -197,21 +360,65 @@ pub trait Communicator: AsHandle {
     }
 
     /// Its ranks; of an intercommunicator, the local ones.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let group = world.group();
+    ///     assert_eq!((group.size(), group.rank()), (3, Some(world.rank())));
+    /// });
+    /// ```
     fn group(&self) -> UserGroup {
         UserGroup(self.as_handle().members.clone())
     }
 
     /// Whether it is an intercommunicator.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::topology::Color;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let alone = world.split_by_color(Color::with_value(world.rank())).unwrap();
+    ///     let between = alone.create_intercommunicator(0, world, 1 - world.rank(), 0);
+    ///     assert!(between.test_inter() && !world.test_inter());
+    /// });
+    /// ```
     fn test_inter(&self) -> bool {
         self.as_handle().remote.is_some()
     }
 
     /// Gives it a name.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let solver = world.duplicate();
+    ///     solver.set_name("solver");
+    ///     assert_eq!(solver.get_name(), "solver");
+    /// });
+    /// ```
     fn set_name(&self, name: &str) {
         name.clone_into(&mut self.as_handle().name.borrow_mut());
     }
 
     /// Its name, or nothing.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| assert_eq!(world.get_name(), "MPI_COMM_WORLD"));
+    /// ```
     fn get_name(&self) -> String {
         self.as_handle().name.borrow().clone()
     }
@@ -223,6 +430,20 @@ pub trait Communicator: AsHandle {
     /// # Panics
     /// When the slices differ in length, a dimension is negative or the grid is larger than the
     /// communicator.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(7, |world| {
+    ///     let grid = world.create_cartesian_communicator(&[3, 2], &[false, true], false);
+    ///     assert_eq!(grid.is_some(), world.rank() < 6);
+    ///     if let Some(grid) = grid {
+    ///         assert_eq!(grid.get_layout().coords, [grid.rank() / 2, grid.rank() % 2]);
+    ///     }
+    /// });
+    /// ```
     #[track_caller]
     fn create_cartesian_communicator(
         &self,
@@ -239,6 +460,17 @@ pub trait Communicator: AsHandle {
     ///
     /// # Panics
     /// When the slices differ in length.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let rank = world.cartesian_map(&[2, 1], &[false, false]);
+    ///     assert_eq!(rank, (world.rank() < 2).then(|| world.rank()));
+    /// });
+    /// ```
     #[track_caller]
     fn cartesian_map(&self, dims: &[Count], periods: &[bool]) -> Option<Rank> {
         cartesian::expect_parallel(dims, periods);
@@ -252,6 +484,18 @@ pub trait Communicator: AsHandle {
     ///
     /// # Panics
     /// When the graph names ranks that it does not have.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // A row: rank 1 is between the two others.
+    ///     let row = world.create_graph_communicator(&[1, 3, 4], &[1, 0, 2, 1], false).unwrap();
+    ///     assert_eq!(row.neighbors(), if world.rank() == 1 { vec![0, 2] } else { vec![1] });
+    /// });
+    /// ```
     #[track_caller]
     fn create_graph_communicator(
         &self,
@@ -269,6 +513,20 @@ pub trait Communicator: AsHandle {
     ///
     /// # Panics
     /// When a rank is out of range.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let (left, right) = ((world.rank() + 2) % 3, (world.rank() + 1) % 3);
+    ///     let ring = world.create_distributed_graph_adjacent(&[left], &[right], false);
+    ///     let mut from_left = [0];
+    ///     ring.neighbor_all_gather_into(&world.rank(), &mut from_left);
+    ///     assert_eq!(from_left, [left]);
+    /// });
+    /// ```
     #[track_caller]
     fn create_distributed_graph_adjacent(
         &self,
@@ -286,6 +544,19 @@ pub trait Communicator: AsHandle {
     ///
     /// # Panics
     /// When a rank is out of range.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Rank 0 names the edges of a star.
+    ///     let edges = if world.rank() == 0 { vec![(0, 1), (0, 2)] } else { vec![] };
+    ///     let star = world.create_distributed_graph(&edges, false);
+    ///     assert_eq!(star.sources(), if world.rank() == 0 { vec![] } else { vec![0] });
+    /// });
+    /// ```
     #[track_caller]
     fn create_distributed_graph(
         &self,
@@ -300,6 +571,21 @@ pub trait Communicator: AsHandle {
     /// An intercommunicator between this communicator's ranks and those of another, which call it
     /// too (section 7.6.2). The leaders, given by their ranks in their communicators, reach each
     /// other through `peer`; other ranks do not look at `peer` and `remote_leader`.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::topology::Color;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Rank 0, and the two others, whose leader is rank 1.
+    ///     let part = i32::from(world.rank() > 0);
+    ///     let own = world.split_by_color(Color::with_value(part)).unwrap();
+    ///     let between = own.create_intercommunicator(0, world, 1 - part, 0);
+    ///     assert_eq!(between.size() + between.remote_size(), 3);
+    /// });
+    /// ```
     #[track_caller]
     fn create_intercommunicator(
         &self,
@@ -313,6 +599,14 @@ pub trait Communicator: AsHandle {
     }
 
     /// The processes that started this job: there are none.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| assert!(world.parent().is_none()));
+    /// ```
     fn parent(&self) -> Option<InterCommunicator> {
         None
     }
@@ -321,6 +615,14 @@ pub trait Communicator: AsHandle {
     ///
     /// # Panics
     /// When they are more than a count can say.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(1, |world| assert_eq!(world.pack_size(3, &f64::equivalent_datatype()), 24));
+    /// ```
     #[track_caller]
     fn pack_size<Dt: Datatype>(&self, incount: Count, datatype: &Dt) -> Count
     where
@@ -331,6 +633,18 @@ pub trait Communicator: AsHandle {
     }
 
     /// A buffer's data, packed.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let other = world.process_at_rank(1 - world.rank());
+    ///     other.send(&world.pack(&[1.5f64, 2.5]));
+    ///     assert_eq!(other.receive_vec::<u8>().0.len(), 16);
+    /// });
+    /// ```
     #[track_caller]
     fn pack<Buf: Buffer + ?Sized>(&self, inbuf: &Buf) -> Vec<u8>
     where
@@ -345,6 +659,19 @@ pub trait Communicator: AsHandle {
     ///
     /// # Panics
     /// When there is not enough room.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(1, |world| {
+    ///     let mut packed = [0; 3];
+    ///     let position = world.pack_into(&b'a', &mut packed, 0);
+    ///     assert_eq!(world.pack_into(b"bc", &mut packed, position), 3);
+    ///     assert_eq!(&packed, b"abc");
+    /// });
+    /// ```
     #[track_caller]
     fn pack_into<Buf: Buffer + ?Sized>(
         &self,
@@ -374,6 +701,20 @@ pub trait Communicator: AsHandle {
     ///
     /// # Panics
     /// When there is not enough data.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(1, |world| {
+    ///     let packed = world.pack(&[1.5f64, 2.5]);
+    ///     let mut second = 0f64;
+    ///     // SAFETY: numbers of this type were packed.
+    ///     let position = unsafe { world.unpack_into(&packed, &mut second, 8) };
+    ///     assert_eq!((second, position), (2.5, 16));
+    /// });
+    /// ```
     #[track_caller]
     unsafe fn unpack_into<Buf: BufferMut + ?Sized>(
         &self,
@@ -407,6 +748,23 @@ pub trait Communicator: AsHandle {
     ///
     /// # Panics
     /// When the state cannot be encoded; in an async rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let mut step = world.restore().unwrap_or(0u32);
+    ///     while step < 100 {
+    ///         step += 1;
+    ///         if step % 10 == 0 {
+    ///             world.migrate(&mut step);
+    ///         }
+    ///     }
+    ///     assert_eq!(step, 100);
+    /// });
+    /// ```
     #[track_caller]
     fn migrate<T: serde::Serialize + serde::de::DeserializeOwned>(&self, state: &mut T)
     where
@@ -426,6 +784,19 @@ pub trait Communicator: AsHandle {
     ///
     /// # Panics
     /// When the state cannot be encoded; in an async rank.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(1, |world| {
+    ///     let mut state = vec![1.5f64; 10];
+    ///     // Local ranks have one PE.
+    ///     assert_eq!(world.migrate_to(0, &mut state), Ok(()));
+    ///     assert!(world.migrate_to(1, &mut state).is_err());
+    /// });
+    /// ```
     #[track_caller]
     fn migrate_to<T: serde::Serialize + serde::de::DeserializeOwned>(
         &self,
@@ -443,6 +814,23 @@ pub trait Communicator: AsHandle {
     ///
     /// # Panics
     /// When the state cannot be encoded.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let mut step = world.restore().unwrap_or(0u32);
+    ///     vrt::block_on(async {
+    ///         while step < 100 {
+    ///             step += 1;
+    ///             world.migrate_async(&mut step).await;
+    ///         }
+    ///     });
+    ///     assert_eq!(step, 100);
+    /// });
+    /// ```
     #[track_caller]
     fn migrate_async<T: serde::Serialize + serde::de::DeserializeOwned>(
         &self,
@@ -459,6 +847,18 @@ pub trait Communicator: AsHandle {
     ///
     /// # Panics
     /// When a coordinate is not a finite number.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(6, |world| {
+    ///     // The middle of the rank's part of a plane.
+    ///     let [x, y] = [world.rank() / 3, world.rank() % 3].map(|i| f64::from(i) + 0.5);
+    ///     world.set_coordinates([x, y, 0.0]);
+    /// });
+    /// ```
     fn set_coordinates(&self, coordinates: [f64; 3]) {
         assert!(
             coordinates.iter().all(|x| x.is_finite()),
@@ -472,6 +872,23 @@ pub trait Communicator: AsHandle {
     ///
     /// # Panics
     /// When it is another type.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// #[derive(serde::Serialize, serde::Deserialize)]
+    /// struct State {
+    ///     step: u32,
+    /// }
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let state = world.restore().unwrap_or_else(|| State { step: 0 });
+    ///     // Nothing has moved the rank.
+    ///     assert_eq!(state.step, 0);
+    /// });
+    /// ```
     #[track_caller]
     fn restore<T: serde::de::DeserializeOwned>(&self) -> Option<T>
     where
@@ -481,6 +898,19 @@ pub trait Communicator: AsHandle {
     }
 
     /// Ends the whole job with a status.
+    ///
+    /// # Examples
+    ///
+    /// ```no_run
+    /// use vrt::traits::*;
+    ///
+    /// #[vrt::main]
+    /// fn main(world: vrt::World) {
+    ///     if std::fs::metadata("input").is_err() {
+    ///         world.abort(2);
+    ///     }
+    /// }
+    /// ```
     #[track_caller]
     fn abort(&self, errorcode: i32) -> ! {
         let location = Location::caller();
@@ -526,11 +956,32 @@ fn position_behind(call: &str, part: &std::ops::Range<usize>) -> Count {
 }
 
 /// What every communicator can do, but not through a trait object's table.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// #[derive(Clone, Debug, PartialEq)]
+/// struct Calls(u32);
+///
+/// impl CommAttribute for Calls {}
+///
+/// vrt::run_local(2, |world| {
+///     let mut library = world.duplicate();
+///     library.set_attr(Calls(1));
+///     assert_eq!(library.get_attr(), Some(&Calls(1)));
+/// });
+/// ```
 pub trait AnyCommunicator: Communicator {
     /// The value of a type that the communicator carries.
+    ///
+    /// Example: [`AnyCommunicator`].
     fn get_attr<A: CommAttribute>(&self) -> Option<&A>;
 
     /// Has the communicator carry a value.
+    ///
+    /// Example: [`AnyCommunicator`].
     fn set_attr<A: CommAttribute>(&mut self, val: A);
 }
 

@@ -19,11 +19,27 @@ fn ranks(edges: &[Edge]) -> Vec<Rank> {
 }
 
 /// A communicator whose ranks are a graph that each of them knows.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     // A row: rank 1 is between the two others.
+///     let row = world.create_graph_communicator(&[1, 3, 4], &[1, 0, 2, 1], false).unwrap();
+///     let mut theirs = vec![-1; row.neighbors().len()];
+///     row.neighbor_all_gather_into(&world.rank(), &mut theirs);
+///     assert_eq!(theirs, row.neighbors());
+/// });
+/// ```
 #[derive(Clone, Debug)]
 pub struct GraphCommunicator(pub(crate) SimpleCommunicator);
 
 impl GraphCommunicator {
     /// The calling rank's neighbours.
+    ///
+    /// Example: [`GraphCommunicator`].
     pub fn neighbors(&self) -> Vec<Rank> {
         match &self.0.0.shape {
             Shape::Graph(neighbors) => ranks(&neighbors.destinations),
@@ -62,11 +78,25 @@ impl DistributedGraphCommunicator {
     }
 
     /// From whom the calling rank receives.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let (left, right) = ((world.rank() + 2) % 3, (world.rank() + 1) % 3);
+    ///     let ring = world.create_distributed_graph_adjacent(&[left], &[right], false);
+    ///     assert_eq!((ring.sources(), ring.destinations()), (vec![left], vec![right]));
+    /// });
+    /// ```
     pub fn sources(&self) -> Vec<Rank> {
         ranks(&self.edges().sources)
     }
 
     /// To whom the calling rank sends.
+    ///
+    /// Example: [`sources`](Self::sources).
     pub fn destinations(&self) -> Vec<Rank> {
         ranks(&self.edges().destinations)
     }

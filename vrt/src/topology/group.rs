@@ -9,21 +9,62 @@ use vrt_core::pe;
 use vrt_slot::report::count;
 
 /// A group that the program did not make: the empty one.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::topology::SystemGroup;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(2, |world| {
+///     let nobody = SystemGroup::empty();
+///     assert_eq!((nobody.size(), nobody.rank()), (0, None));
+///     assert_eq!(nobody.union(&world.group()).size(), 2);
+/// });
+/// ```
 #[derive(Clone, Debug)]
 pub struct SystemGroup(Members);
 
 impl SystemGroup {
     /// The group without ranks.
+    ///
+    /// Example: [`SystemGroup`].
     pub fn empty() -> SystemGroup {
         SystemGroup(Members::Range { first: 0, count: 0 })
     }
 }
 
 /// A group of ranks.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::topology::UserGroup;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(4, |world| {
+///     let even: UserGroup = world.group().include(&[0, 2]);
+///     assert_eq!(even.rank(), (world.rank() % 2 == 0).then(|| world.rank() / 2));
+/// });
+/// ```
 #[derive(Clone, Debug)]
 pub struct UserGroup(pub(crate) Members);
 
 /// How two groups are related.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::topology::GroupRelation;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(3, |world| {
+///     let (all, first) = (world.group(), world.group().include(&[0, 1]));
+///     assert_eq!(first.compare(&all.exclude(&[2])), GroupRelation::Identical);
+///     assert_eq!(first.compare(&all.include(&[1, 0])), GroupRelation::Similar);
+///     assert_eq!(first.compare(&all), GroupRelation::Unequal);
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GroupRelation {
     /// The same ranks in the same order.
@@ -69,6 +110,18 @@ impl Group for UserGroup {}
 /// ```
 pub trait Group: HasMembers {
     /// All ranks of this group, then those of the other that are not in this one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let all = world.group();
+    ///     let union = all.include(&[3, 1]).union(&all.include(&[0, 1]));
+    ///     assert_eq!(union.translate_ranks(&[0, 1, 2], &all), [Some(3), Some(1), Some(0)]);
+    /// });
+    /// ```
     fn union<G: Group>(&self, other: &G) -> UserGroup
     where
         Self: Sized,
@@ -79,6 +132,18 @@ pub trait Group: HasMembers {
     }
 
     /// The ranks of this group that are also in the other.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let all = world.group();
+    ///     let both = all.include(&[3, 1, 0]).intersection(&all.include(&[0, 1, 2]));
+    ///     assert_eq!(both.translate_ranks(&[0, 1], &all), [Some(1), Some(0)]);
+    /// });
+    /// ```
     fn intersection<G: Group>(&self, other: &G) -> UserGroup
     where
         Self: Sized,
@@ -88,6 +153,18 @@ pub trait Group: HasMembers {
     }
 
     /// The ranks of this group that are not in the other.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let all = world.group();
+    ///     let odd = all.difference(&all.include(&[0, 2]));
+    ///     assert_eq!(odd.translate_ranks(&[0, 1], &all), [Some(1), Some(3)]);
+    /// });
+    /// ```
     fn difference<G: Group>(&self, other: &G) -> UserGroup
     where
         Self: Sized,
@@ -100,6 +177,17 @@ pub trait Group: HasMembers {
     ///
     /// # Panics
     /// When one of them is not in the group, or is given twice.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let (all, chosen) = (world.group(), world.group().include(&[3, 0]));
+    ///     assert_eq!(chosen.translate_ranks(&[0, 1], &all), [Some(3), Some(0)]);
+    /// });
+    /// ```
     #[track_caller]
     fn include(&self, ranks: &[Rank]) -> UserGroup {
         let mut seen = FxHashSet::default();
@@ -113,6 +201,17 @@ pub trait Group: HasMembers {
     ///
     /// # Panics
     /// When one of them is not in the group.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let (all, rest) = (world.group(), world.group().exclude(&[1, 2]));
+    ///     assert_eq!(rest.translate_ranks(&[0, 1], &all), [Some(0), Some(3)]);
+    /// });
+    /// ```
     #[track_caller]
     fn exclude(&self, ranks: &[Rank]) -> UserGroup {
         let out: FxHashSet<u32> =
@@ -124,6 +223,19 @@ pub trait Group: HasMembers {
     ///
     /// # Panics
     /// When a stride is 0, or a rank is not in the group or occurs twice.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(5, |world| {
+    ///     let all = world.group();
+    ///     let odd_then_first = all.include_ranges(&[(1, 4, 2), (0, 0, 1)]);
+    ///     let ranks = odd_then_first.translate_ranks(&[0, 1, 2], &all);
+    ///     assert_eq!(ranks, [Some(1), Some(3), Some(0)]);
+    /// });
+    /// ```
     #[track_caller]
     fn include_ranges(&self, ranges: &[(Rank, Rank, Rank)]) -> UserGroup {
         self.include(&in_ranges(ranges))
@@ -133,17 +245,32 @@ pub trait Group: HasMembers {
     ///
     /// # Panics
     /// When a stride is 0, or a rank is not in the group.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(5, |world| {
+    ///     let (all, odd) = (world.group(), world.group().exclude_ranges(&[(0, 4, 2)]));
+    ///     assert_eq!(odd.translate_ranks(&[0, 1], &all), [Some(1), Some(3)]);
+    /// });
+    /// ```
     #[track_caller]
     fn exclude_ranges(&self, ranges: &[(Rank, Rank, Rank)]) -> UserGroup {
         self.exclude(&in_ranges(ranges))
     }
 
     /// Number of ranks.
+    ///
+    /// Example: [`Group`].
     fn size(&self) -> Rank {
         self.members().len() as Rank
     }
 
     /// The calling rank's number in the group, if it is in it.
+    ///
+    /// Example: [`Group`].
     fn rank(&self) -> Option<Rank> {
         self.members().position(pe::current_rank()?).map(|rank| rank as Rank)
     }
@@ -152,6 +279,18 @@ pub trait Group: HasMembers {
     ///
     /// # Panics
     /// When it is not in this group.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let odd = world.group().include(&[1, 3]);
+    ///     assert_eq!(odd.translate_rank(1, &world.group()), Some(3));
+    ///     assert_eq!(world.group().translate_rank(0, &odd), None);
+    /// });
+    /// ```
     #[track_caller]
     fn translate_rank<G: Group>(&self, rank: Rank, other: &G) -> Option<Rank>
     where
@@ -165,6 +304,18 @@ pub trait Group: HasMembers {
     ///
     /// # Panics
     /// When one of them is not in this group.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(4, |world| {
+    ///     let odd = world.group().include(&[1, 3]);
+    ///     let numbers = world.group().translate_ranks(&[0, 1, 2, 3], &odd);
+    ///     assert_eq!(numbers, [None, Some(0), None, Some(1)]);
+    /// });
+    /// ```
     #[track_caller]
     fn translate_ranks<G: Group>(&self, ranks: &[Rank], other: &G) -> Vec<Option<Rank>>
     where
@@ -177,6 +328,8 @@ pub trait Group: HasMembers {
     }
 
     /// How the two are related.
+    ///
+    /// Example: [`GroupRelation`].
     fn compare<G: Group>(&self, other: &G) -> GroupRelation
     where
         Self: Sized,

@@ -37,6 +37,8 @@ pub struct InterCommunicator(pub(crate) CommunicatorHandle);
 
 /// Where a group's ranks go when an intercommunicator is merged. When both groups say the same, the
 /// one with the lowest rank of the job goes first.
+///
+/// Example: [`InterCommunicator`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MergeOrder {
     /// First.
@@ -54,16 +56,60 @@ impl InterCommunicator {
     }
 
     /// Number of ranks in the remote group.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::topology::Color;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     // Rank 0, and the two others.
+    ///     let part = i32::from(world.rank() > 0);
+    ///     let own = world.split_by_color(Color::with_value(part)).unwrap();
+    ///     let between = own.create_intercommunicator(0, world, 1 - part, 0);
+    ///     assert_eq!((between.size(), between.remote_size()), (1 + part, 2 - part));
+    /// });
+    /// ```
     pub fn remote_size(&self) -> Rank {
         self.remote().members.len() as Rank
     }
 
     /// The remote group.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::topology::Color;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let alone = world.split_by_color(Color::with_value(world.rank())).unwrap();
+    ///     let between = alone.create_intercommunicator(0, world, 1 - world.rank(), 0);
+    ///     let other = between.remote_group().translate_rank(0, &world.group());
+    ///     assert_eq!(other, Some(1 - world.rank()));
+    /// });
+    /// ```
     pub fn remote_group(&self) -> UserGroup {
         UserGroup(self.remote().members.clone())
     }
 
     /// One communicator of both groups. Collective over both.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::topology::{Color, MergeOrder};
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let alone = world.split_by_color(Color::with_value(world.rank())).unwrap();
+    ///     let between = alone.create_intercommunicator(0, world, 1 - world.rank(), 0);
+    ///     let order = if world.rank() == 0 { MergeOrder::High } else { MergeOrder::Low };
+    ///     let both = between.merge(order);
+    ///     assert_eq!((both.size(), both.rank()), (2, 1 - world.rank()));
+    /// });
+    /// ```
     #[track_caller]
     pub fn merge(&self, merge_order: MergeOrder) -> SimpleCommunicator {
         let site = site!("merge");

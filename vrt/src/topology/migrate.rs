@@ -222,6 +222,18 @@ fn decode_again<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, Option<Reopened
 }
 
 /// Why a rank has not moved where it wanted to.
+///
+/// # Examples
+///
+/// ```
+/// use vrt::CannotMove;
+/// use vrt::traits::*;
+///
+/// vrt::run_local(1, |world| {
+///     let moved = world.migrate_to(5, &mut 0u32);
+///     assert_eq!(moved, Err(CannotMove::NoSuchPe { pe: 5, last: 0 }));
+/// });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CannotMove {
     /// There is no such PE.

@@ -69,6 +69,20 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     ///
     /// # Panics
     /// In an epoch of another kind.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let window = world.allocate_window(vec![0]);
+    ///     window.fence();
+    ///     window.put(1 - world.rank(), 0, &[7]);
+    ///     window.fence();
+    ///     assert_eq!(window.load(0), 7);
+    /// });
+    /// ```
     #[track_caller]
     pub fn fence(&self) {
         let site = site!("fence");
@@ -82,6 +96,23 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     vrt::block_on(async {
+    ///         let window = world.allocate_window_async(vec![0]).await;
+    ///         window.fence_async().await;
+    ///         window.put_async(1 - world.rank(), 0, &[7]).await;
+    ///         window.fence_async().await;
+    ///         assert_eq!(window.load(0), 7);
+    ///         window.free_async().await;
+    ///     });
+    /// });
+    /// ```
     #[track_caller]
     pub fn fence_async(&self) -> impl Future<Output = ()> {
         let site = site!("fence_async");
@@ -98,6 +129,20 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     ///
     /// # Panics
     /// As there.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let window = world.allocate_window(vec![0]);
+    ///     window.fence();
+    ///     window.put(1 - world.rank(), 0, &[7]);
+    ///     window.last_fence();
+    ///     assert_eq!(window.load(0), 7);
+    /// });
+    /// ```
     #[track_caller]
     pub fn last_fence(&self) {
         self.fence();
@@ -109,6 +154,23 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     ///
     /// # Panics
     /// When it lets others already.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let window = world.allocate_window(vec![0]);
+    ///     let other = world.group().include(&[1 - world.rank()]);
+    ///     window.post(&other);
+    ///     window.start(&other);
+    ///     window.put(1 - world.rank(), 0, &[7]);
+    ///     window.complete();
+    ///     window.wait();
+    ///     assert_eq!(window.load(0), 7);
+    /// });
+    /// ```
     #[track_caller]
     pub fn post(&self, group: &dyn Group) {
         let site = site!("post");
@@ -126,6 +188,8 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     /// Waits until the ranks of a group have posted: their memory may be accessed then, until
     /// [`complete`](Self::complete).
     ///
+    /// Example: [`post`](Self::post).
+    ///
     /// # Panics
     /// In another epoch.
     #[track_caller]
@@ -141,6 +205,8 @@ impl<T: Equivalence + Copy> Window<'_, T> {
 
     /// Ends what [`start`](Self::start) began.
     ///
+    /// Example: [`post`](Self::post).
+    ///
     /// # Panics
     /// In another epoch.
     #[track_caller]
@@ -154,6 +220,8 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     }
 
     /// Waits until all ranks that were let in by [`post`](Self::post) have completed.
+    ///
+    /// Example: [`post`](Self::post).
     #[track_caller]
     pub fn wait(&self) {
         let site = site!("wait");
@@ -164,6 +232,23 @@ impl<T: Equivalence + Copy> Window<'_, T> {
 
     /// Whether all ranks that were let in by [`post`](Self::post) have completed; then the epoch
     /// has ended (`MPI_Win_test`).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let window = world.allocate_window(vec![0]);
+    ///     let other = world.group().include(&[1 - world.rank()]);
+    ///     window.post(&other);
+    ///     window.start(&other);
+    ///     window.put(1 - world.rank(), 0, &[7]);
+    ///     window.complete();
+    ///     while !window.test() {}
+    ///     assert_eq!(window.load(0), 7);
+    /// });
+    /// ```
     #[track_caller]
     pub fn test(&self) -> bool {
         let site = site!("test");
@@ -186,6 +271,23 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     ///
     /// # Panics
     /// In an epoch of another kind, and when it is locked by this rank already.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    /// use vrt::window::LockKind;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let (window, mut value) = (world.allocate_window(vec![0]), [0]);
+    ///     window.lock(LockKind::Exclusive, 0);
+    ///     window.get(0, 0, &mut value);
+    ///     window.put(0, 0, &[value[0] + 1]);
+    ///     window.unlock(0);
+    ///     world.barrier();
+    ///     assert_eq!(window.load(0), if world.rank() == 0 { 3 } else { 0 });
+    /// });
+    /// ```
     #[track_caller]
     pub fn lock(&self, kind: LockKind, rank: Rank) {
         let site = site!("lock");
@@ -200,6 +302,8 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     }
 
     /// Ends what [`lock`](Self::lock) began: what was accessed is done.
+    ///
+    /// Example: [`lock`](Self::lock).
     ///
     /// # Panics
     /// When it is not locked by this rank.
@@ -226,6 +330,22 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     ///
     /// # Panics
     /// In another epoch.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::collective::SystemOperation;
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(3, |world| {
+    ///     let counter = world.allocate_window(vec![0]);
+    ///     counter.lock_all();
+    ///     (0..3).for_each(|rank| counter.accumulate(rank, 0, &[1], SystemOperation::sum()));
+    ///     counter.unlock_all();
+    ///     world.barrier();
+    ///     assert_eq!(counter.load(0), 3);
+    /// });
+    /// ```
     #[track_caller]
     pub fn lock_all(&self) {
         let site = site!("lock_all");
@@ -240,6 +360,8 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     }
 
     /// Ends what [`lock_all`](Self::lock_all) began.
+    ///
+    /// Example: [`lock_all`](Self::lock_all).
     ///
     /// # Panics
     /// In another epoch.
@@ -257,6 +379,23 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     ///
     /// # Panics
     /// When the rank is not locked by this one.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (window, mut both) = (world.allocate_window(vec![0; 2]), [0; 2]);
+    ///     window.lock_all();
+    ///     window.put(0, world.rank() as usize, &[7 + world.rank()]);
+    ///     window.flush(0);
+    ///     world.barrier();
+    ///     window.get(0, 0, &mut both);
+    ///     window.unlock_all();
+    ///     assert_eq!(both, [7, 8]);
+    /// });
+    /// ```
     #[track_caller]
     pub fn flush(&self, rank: Rank) {
         let site = site!("flush");
@@ -271,6 +410,22 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     ///
     /// # Panics
     /// When none is.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let window = world.allocate_window(vec![0; 2]);
+    ///     window.lock_all();
+    ///     (0..2).for_each(|rank| window.put(rank, world.rank() as usize, &[7 + world.rank()]));
+    ///     window.flush_all();
+    ///     world.barrier();
+    ///     assert_eq!([0, 1].map(|at| window.load(at)), [7, 8]);
+    ///     window.unlock_all();
+    /// });
+    /// ```
     #[track_caller]
     pub fn flush_all(&self) {
         self.expect_epoch(EpochCall::Flush, site!("flush_all"));
@@ -280,6 +435,24 @@ impl<T: Equivalence + Copy> Window<'_, T> {
 
     /// Makes what others have written seen here, and what this rank has stored seen there
     /// (`MPI_Win_sync`).
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// use vrt::traits::*;
+    ///
+    /// vrt::run_local(2, |world| {
+    ///     let (window, mut theirs) = (world.allocate_window(vec![0]), [0]);
+    ///     window.lock_all();
+    ///     window.store(0, 7);
+    ///     window.sync();
+    ///     world.barrier();
+    ///     window.sync();
+    ///     window.get(1 - world.rank(), 0, &mut theirs);
+    ///     window.unlock_all();
+    ///     assert_eq!(theirs, [7]);
+    /// });
+    /// ```
     pub fn sync(&self) {
         fence(Ordering::SeqCst);
         self.turns.count();
