@@ -641,6 +641,9 @@ pub trait Partitioned {
 
 /// A buffer to send parts of.
 ///
+/// # Safety
+/// Counts and displacements are those of parts that lie in the buffer, each time they are asked for.
+///
 /// # Examples
 ///
 /// ```
@@ -659,9 +662,12 @@ pub trait Partitioned {
 ///     assert_eq!(mine, if root.is_self() { vec![7] } else { vec![8, 9] });
 /// });
 /// ```
-pub trait PartitionedBuffer: Partitioned + Pointer + AsDatatype {}
+pub unsafe trait PartitionedBuffer: Partitioned + Pointer + AsDatatype {}
 
 /// A buffer to receive parts of.
+///
+/// # Safety
+/// Counts and displacements are those of parts that lie in the buffer, each time they are asked for.
 ///
 /// # Examples
 ///
@@ -677,7 +683,7 @@ pub trait PartitionedBuffer: Partitioned + Pointer + AsDatatype {}
 ///     assert_eq!(all, [0, 1, 1]);
 /// });
 /// ```
-pub trait PartitionedBufferMut: Partitioned + PointerMut + AsDatatype {}
+pub unsafe trait PartitionedBufferMut: Partitioned + PointerMut + AsDatatype {}
 
 /// The address of a value, to compute displacements with (section 5.1.5).
 ///

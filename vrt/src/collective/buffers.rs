@@ -95,8 +95,10 @@ impl Partitioned for Missing {
     }
 }
 
-impl PartitionedBuffer for Missing {}
-impl PartitionedBufferMut for Missing {}
+// SAFETY: it has no parts.
+unsafe impl PartitionedBuffer for Missing {}
+// SAFETY: as above.
+unsafe impl PartitionedBufferMut for Missing {}
 
 /// Where what comes apart from buffers is kept; `None` says that bytes lie in the buffers.
 pub(super) type AllApart<'a> = Option<&'a mut Vec<Apart>>;

@@ -2,6 +2,7 @@
 
 use std::borrow::Borrow;
 use std::ffi::c_void;
+use std::marker::PhantomData;
 
 use crate::Count;
 use crate::datatype::{
@@ -181,8 +182,9 @@ unsafe impl<D: Datatype, B: PointerMut + ?Sized> BufferMut for MutView<'_, '_, D
 #[derive(Debug)]
 pub struct Partition<'b, B: 'b + ?Sized, C, D> {
     buf: &'b B,
-    counts: C,
-    displs: D,
+    counts: Box<[Count]>,
+    displs: Box<[Count]>,
+    given: PhantomData<(C, D)>,
 }
 
 /// A buffer to receive parts of; counts and displacements are in its elements.
@@ -203,24 +205,34 @@ pub struct Partition<'b, B: 'b + ?Sized, C, D> {
 #[derive(Debug)]
 pub struct PartitionMut<'b, B: 'b + ?Sized, C, D> {
     buf: &'b mut B,
-    counts: C,
-    displs: D,
+    counts: Box<[Count]>,
+    displs: Box<[Count]>,
+    given: PhantomData<(C, D)>,
 }
 
+/// Counts and displacements of parts that lie in a buffer of this length. They are copied: a [`Borrow`] may give other
+/// numbers the next time.
 #[track_caller]
-fn expect_inside(len: usize, counts: &[Count], displs: &[Count]) {
+fn parts_inside(
+    len: usize,
+    counts: impl Borrow<[Count]>,
+    displs: impl Borrow<[Count]>,
+) -> (Box<[Count]>, Box<[Count]>) {
+    let counts: Box<[Count]> = counts.borrow().into();
+    let displs: Box<[Count]> = displs.borrow().into();
     assert!(
         counts.len() == displs.len(),
         "a partition with {} counts and {} displacements",
         counts.len(),
         displs.len()
     );
-    for (part, (count, at)) in counts.iter().zip(displs).enumerate() {
+    for (part, (count, at)) in counts.iter().zip(&displs).enumerate() {
         assert!(
             *count >= 0 && *at >= 0 && *count as usize + *at as usize <= len,
             "part {part}, {count} elements from {at} on, does not lie in a buffer of {len}"
         );
     }
+    (counts, displs)
 }
 
 impl<'b, B, C, D> Partition<'b, B, C, D>
@@ -246,8 +258,8 @@ where
     /// ```
     #[track_caller]
     pub fn new(buf: &'b B, counts: C, displs: D) -> Self {
-        expect_inside(buf.len_in_elements(), counts.borrow(), displs.borrow());
-        Partition { buf, counts, displs }
+        let (counts, displs) = parts_inside(buf.len_in_elements(), counts, displs);
+        Partition { buf, counts, displs, given: PhantomData }
     }
 }
 
@@ -275,8 +287,8 @@ where
     /// ```
     #[track_caller]
     pub fn new(buf: &'b mut B, counts: C, displs: D) -> Self {
-        expect_inside(buf.len_in_elements(), counts.borrow(), displs.borrow());
-        PartitionMut { buf, counts, displs }
+        let (counts, displs) = parts_inside(buf.len_in_elements(), counts, displs);
+        PartitionMut { buf, counts, displs, given: PhantomData }
     }
 }
 
@@ -291,13 +303,13 @@ macro_rules! partitions {
             }
         }
 
-        impl<B: ?Sized, C: Borrow<[Count]>, D: Borrow<[Count]>> Partitioned for $name<'_, B, C, D> {
+        impl<B: ?Sized, C, D> Partitioned for $name<'_, B, C, D> {
             fn counts(&self) -> &[Count] {
-                self.counts.borrow()
+                &self.counts
             }
 
             fn displs(&self) -> &[Count] {
-                self.displs.borrow()
+                &self.displs
             }
         }
     };
@@ -319,19 +331,15 @@ unsafe impl<B: PointerMut + ?Sized, C, D> PointerMut for PartitionMut<'_, B, C, 
     }
 }
 
-impl<B, C, D> PartitionedBuffer for Partition<'_, B, C, D>
-where
-    B: Pointer + AsDatatype + ?Sized,
-    C: Borrow<[Count]>,
-    D: Borrow<[Count]>,
+// SAFETY: `parts_inside` has checked them, and they do not change.
+unsafe impl<B, C, D> PartitionedBuffer for Partition<'_, B, C, D> where
+    B: Pointer + AsDatatype + ?Sized
 {
 }
 
-impl<B, C, D> PartitionedBufferMut for PartitionMut<'_, B, C, D>
-where
-    B: PointerMut + AsDatatype + ?Sized,
-    C: Borrow<[Count]>,
-    D: Borrow<[Count]>,
+// SAFETY: as above.
+unsafe impl<B, C, D> PartitionedBufferMut for PartitionMut<'_, B, C, D> where
+    B: PointerMut + AsDatatype + ?Sized
 {
 }
 

@@ -15,6 +15,7 @@ use crate::topology::{
 };
 use crate::{Count, Tag};
 use vrt_core::comm::create;
+use vrt_core::comm::dims;
 use vrt_core::comm::shape::Shape;
 use vrt_slot::check;
 use vrt_slot::report::count;
@@ -459,7 +460,7 @@ pub trait Communicator: AsHandle {
     /// The rank that the caller would have in such a grid, if it would have one.
     ///
     /// # Panics
-    /// When the slices differ in length.
+    /// When the slices differ in length, a dimension is negative, or there are more places than ranks.
     ///
     /// # Examples
     ///
@@ -474,8 +475,9 @@ pub trait Communicator: AsHandle {
     #[track_caller]
     fn cartesian_map(&self, dims: &[Count], periods: &[bool]) -> Option<Rank> {
         cartesian::expect_parallel(dims, periods);
-        let places: i64 = dims.iter().map(|d| i64::from(*d)).product();
-        (i64::from(self.rank()) < places).then(|| self.rank())
+        let places = dims::places(dims, 0, self.size());
+        let places = places.unwrap_or_else(|error| panic!("cartesian_map: {error}"));
+        (self.rank() < places).then(|| self.rank())
     }
 
     /// The same ranks as a graph that every rank knows (section 8.5.3): the neighbours of rank `i`
@@ -483,7 +485,8 @@ pub trait Communicator: AsHandle {
     /// Collective.
     ///
     /// # Panics
-    /// When the graph names ranks that it does not have.
+    /// When the graph names ranks that it does not have, has more nodes than there are ranks, or an index that is
+    /// negative or decreases.
     ///
     /// # Examples
     ///
@@ -614,7 +617,7 @@ pub trait Communicator: AsHandle {
     /// Bytes that so many elements of a datatype have when packed (section 5.2).
     ///
     /// # Panics
-    /// When they are more than a count can say.
+    /// When they are more than a count can say, or the count is negative.
     ///
     /// # Examples
     ///
@@ -628,6 +631,7 @@ pub trait Communicator: AsHandle {
     where
         Self: Sized,
     {
+        assert!(incount >= 0, "pack_size: count {incount}");
         let size = datatype.datatype_ref().size() as i64 * i64::from(incount);
         Count::try_from(size).unwrap_or_else(|_| panic!("pack_size: {size} bytes in a count"))
     }
@@ -897,7 +901,7 @@ pub trait Communicator: AsHandle {
         migrate::restore(site!("restore"))
     }
 
-    /// Ends the whole job with a status.
+    /// Ends the whole job with a status from 1 to 255; any other one is 1.
     ///
     /// # Examples
     ///

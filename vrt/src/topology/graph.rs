@@ -109,7 +109,8 @@ pub(crate) fn create(
     site: Site,
 ) -> Option<GraphCommunicator> {
     let nodes = index.len();
-    let increasing = index.windows(2).all(|pair| pair[0] <= pair[1]);
+    let increasing = index.first().is_none_or(|first| *first >= 0)
+        && index.windows(2).all(|pair| pair[0] <= pair[1]);
     let last = index.last().copied().unwrap_or_default();
     let inside = all_edges.iter().all(|rank| *rank >= 0 && (*rank as usize) < nodes);
     if !increasing || last as usize != all_edges.len() || !inside || nodes > comm.size as usize {

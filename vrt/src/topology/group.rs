@@ -238,7 +238,7 @@ pub trait Group: HasMembers {
     /// ```
     #[track_caller]
     fn include_ranges(&self, ranges: &[(Rank, Rank, Rank)]) -> UserGroup {
-        self.include(&in_ranges(ranges))
+        self.include(&in_ranges(ranges, self.size()))
     }
 
     /// All but the ranks of some ranges `(first, last, stride)` (`MPI_Group_range_excl`).
@@ -258,7 +258,7 @@ pub trait Group: HasMembers {
     /// ```
     #[track_caller]
     fn exclude_ranges(&self, ranges: &[(Rank, Rank, Rank)]) -> UserGroup {
-        self.exclude(&in_ranges(ranges))
+        self.exclude(&in_ranges(ranges, self.size()))
     }
 
     /// Number of ranks.
@@ -366,15 +366,22 @@ fn member(members: &Members, rank: Rank, call: &str) -> u32 {
     members.get(rank as usize)
 }
 
+/// The ranks of ranges in a group of this size.
 #[track_caller]
-fn in_ranges(ranges: &[(Rank, Rank, Rank)]) -> Vec<Rank> {
+fn in_ranges(ranges: &[(Rank, Rank, Rank)], size: Rank) -> Vec<Rank> {
     let mut ranks = Vec::new();
     for (first, last, stride) in ranges {
         assert!(*stride != 0, "the range from {first} to {last} has stride 0");
         let mut rank = *first;
         while if *stride > 0 { rank <= *last } else { rank >= *last } {
+            assert!(
+                (0..size).contains(&rank),
+                "rank {rank} of the range from {first} to {last} is not in the group of {}",
+                count(size as usize, "rank")
+            );
             ranks.push(rank);
-            rank += stride;
+            let Some(next) = rank.checked_add(*stride) else { break };
+            rank = next;
         }
     }
     ranks

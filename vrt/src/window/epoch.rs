@@ -153,7 +153,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     /// (section 12.5.2).
     ///
     /// # Panics
-    /// When it lets others already.
+    /// When it lets others already, or a rank of the group has no part in the window.
     ///
     /// # Examples
     ///
@@ -191,7 +191,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     /// Example: [`post`](Self::post).
     ///
     /// # Panics
-    /// In another epoch.
+    /// In another epoch, or when a rank of the group has no part in the window.
     #[track_caller]
     pub fn start(&self, group: &dyn Group) {
         let site = site!("start");
@@ -219,7 +219,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
         block_on_at(tell(&self.comm, &ranks, COMPLETED, site), site);
     }
 
-    /// Waits until all ranks that were let in by [`post`](Self::post) have completed.
+    /// Waits until all ranks that were let in by [`post`](Self::post) have completed: not at all, if none was.
     ///
     /// Example: [`post`](Self::post).
     #[track_caller]
@@ -270,7 +270,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     /// Locks a rank's memory (section 12.5.3); it may be accessed until [`unlock`](Self::unlock).
     ///
     /// # Panics
-    /// In an epoch of another kind, and when it is locked by this rank already.
+    /// In an epoch of another kind, when it is locked by this rank already, and when there is no such rank.
     ///
     /// # Examples
     ///
@@ -378,7 +378,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     /// What this rank did to a rank's memory is done, there and here (section 12.5.4).
     ///
     /// # Panics
-    /// When the rank is not locked by this one.
+    /// When the rank is not locked by this one, or there is no such rank.
     ///
     /// # Examples
     ///

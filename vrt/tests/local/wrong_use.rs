@@ -1,7 +1,8 @@
 //! Wrong use is said with the rank, the call and the value.
 
 use std::any::Any;
-use std::cell::RefCell;
+use std::borrow::Borrow;
+use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use vrt::collective::{SystemOperation, UserOperation};
@@ -239,6 +240,53 @@ fn topologies_that_cannot_be() {
     fails(3, &["split_by_subgroup_collective", "is not in the communicator"], |world| {
         let part = world.split_by_color(Color::with_value(world.rank())).unwrap();
         part.split_by_subgroup_collective(&world.group());
+    });
+}
+
+/// Numbers that no rank and no dimension can have, as large as they can be.
+#[test]
+fn numbers_out_of_range() {
+    let grid = |dims: &'static [i32]| {
+        move |world: &SimpleCommunicator| {
+            world.cartesian_map(dims, &vec![false; dims.len()]);
+        }
+    };
+    fails(2, &["cartesian_map", "-1"], grid(&[-1, -2]));
+    fails(2, &["cartesian_map", "65536"], grid(&[65536; 4]));
+    fails(1, &["pack_size", "-1"], |world| {
+        world.pack_size(-1, &f64::equivalent_datatype());
+    });
+    fails(2, &["[-1, 1]", "are no graph"], |world| {
+        world.create_graph_communicator(&[-1, 1], &[1], false);
+    });
+    for range in [(0, i32::MAX, i32::MAX), (0, i32::MAX, 1), (1, i32::MIN, -1)] {
+        fails(2, &["is not in the group of 2 ranks"], move |world| {
+            drop(world.group().include_ranges(&[range]));
+        });
+    }
+}
+
+/// Counts that are other ones when they are asked for again.
+struct Changing(Cell<bool>);
+
+impl Borrow<[i32]> for Changing {
+    fn borrow(&self) -> &[i32] {
+        if self.0.replace(true) { &[64] } else { &[1] }
+    }
+}
+
+#[test]
+fn parts_are_those_that_were_checked() {
+    vrt::run_local(1, |world| {
+        let root = world.this_process();
+        let mut came = [0u8; 64];
+        let parts = Partition::new(&[7u8], Changing(Cell::new(false)), [0]);
+        assert_eq!((parts.counts(), parts.counts()), (&[1][..], &[1][..]));
+        root.scatter_varcount_into_root(&parts, &mut came[..1]);
+        let mut room = [0u8];
+        let mut parts = PartitionMut::new(&mut room, Changing(Cell::new(false)), [0]);
+        root.gather_varcount_into_root(&[8u8], &mut parts);
+        assert_eq!((came[0], room), (7, [8]));
     });
 }
 
