@@ -75,8 +75,8 @@ const HEAD: &str = r#"<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>What vrt gained</title><style>
 /*STYLE*/
 th:last-child, td:last-child { text-align: left }
-td.gain { font-weight: 600; color: var(--window) }
-td.loss { color: var(--request) }
+td.gain { font-weight: 600; color: var(--mark) }
+td.loss { color: var(--warn) }
 svg text { font: 12px system-ui, "DejaVu Sans", sans-serif; fill: var(--quiet) }
 svg .grid { stroke: var(--line) } svg .spread { stroke: var(--run2); stroke-width: 2 } svg .mean { stroke: var(--run); fill: none } svg circle { fill: var(--run) }
 iframe { width: 100%; height: 640px; border: 1px solid var(--line) }
@@ -126,7 +126,8 @@ fn figure(sweep: &Sweep) -> Document {
     let mut figure = Document::new()
         .set("viewBox", (0, 0, WIDTH as i32, HEIGHT as i32))
         .set("width", WIDTH as i32)
-        .set("role", "img");
+        .set("role", "img")
+        .set("aria-label", "Seconds at each number of ranks per PE");
     for tick in 0..=4 {
         let seconds = most * f64::from(tick) / 4.0;
         let at = y(seconds);

