@@ -60,7 +60,7 @@ const SCALE: f64 = 200.0;
 pub fn write_picture(path: &Path, snapshots: &[Snapshot]) -> Result<(), WriteError> {
     let [length, height, _] = PROBLEM.size();
     let full = height + THICKNESS;
-    let step = full * SCALE + 2.0 * TEXT_LINE + MARGIN;
+    let step = full * SCALE + 3.0 * TEXT_LINE + MARGIN;
     let pressures = snapshots.iter().flat_map(|s| &s.gas).map(|cell| cell.state[4]);
     let (least, most) = range(pressures);
     let lengths = snapshots.iter().flat_map(|s| &s.propellant).map(|h| mean_length(&h.u));
@@ -70,13 +70,18 @@ pub fn write_picture(path: &Path, snapshots: &[Snapshot]) -> Result<(), WriteErr
     let total = step * snapshots.len() as f64 + MARGIN;
     let mut document = page(width, total);
     for (number, snapshot) in snapshots.iter().enumerate() {
-        let top = MARGIN + step * number as f64 + TEXT_LINE;
-        let title = format!(
-            "time {:.2}: pressure of the gas {least:.2} (blue) to {most:.2} (red); displacement of the \
-             propellant 0 (white) to {longest:.4} (brown), drawn {MAGNIFIED} times as long",
+        let top = MARGIN + step * number as f64 + 2.0 * TEXT_LINE;
+        let gas = format!(
+            "time {:.2}: pressure of the gas {least:.2} (blue) to {most:.2} (red)",
             snapshot.time
         );
-        document = document.add(Text::new(title).set("x", MARGIN).set("y", top - 0.4 * TEXT_LINE));
+        let propellant = format!(
+            "displacement of the propellant 0 (white) to {longest:.4} (brown), drawn {MAGNIFIED} times as long"
+        );
+        for (title, lines) in [(gas, 1.4), (propellant, 0.4)] {
+            let text = Text::new(title).set("x", MARGIN).set("y", top - lines * TEXT_LINE);
+            document = document.add(text);
+        }
         let place = |at: Vector| [MARGIN + at[0] * SCALE, top + (full - at[1]) * SCALE];
         let middle = |planes: usize| planes / 2;
         let planes = |at: &mut dyn Iterator<Item = usize>| middle(at.max().unwrap_or(0) + 1);
