@@ -1,5 +1,7 @@
 //! What is examined, and what each result means for a job.
 
+use vrt_cli::Others;
+
 use crate::probe;
 
 /// How good a result is.
@@ -139,22 +141,20 @@ fn cores() -> Finding {
 
 fn other_programs() -> Finding {
     let cores = std::thread::available_parallelism().map_or(1, usize::from) as f64;
-    let load = probe::line_of("/proc/loadavg");
-    let load = load.and_then(|text| text.split_whitespace().next()?.parse::<f64>().ok());
-    match load {
+    match Others::now().and_then(|others| others.cores()) {
         None => Finding::limited(
-            "load",
+            "other programs",
             "unknown: /proc cannot be read",
             "the effect of other programs cannot be seen in advance",
             "mount /proc",
         ),
-        Some(load) if load > cores * 0.5 => Finding::limited(
-            "load",
-            format!("{load:.2} in the last minute"),
-            "other programs use the cores: times of jobs will vary, and PEs wait for each other",
+        Some(used) if used > cores * 0.25 => Finding::limited(
+            "other programs",
+            format!("they use {used:.1} cores"),
+            "times of jobs will vary, and PEs wait for each other",
             "wait until they have ended, or give fewer --pes",
         ),
-        Some(load) => Finding::good("load", format!("{load:.2} in the last minute")),
+        Some(used) => Finding::good("other programs", format!("they use {used:.1} cores")),
     }
 }
 

@@ -58,7 +58,10 @@ fn print(findings: &[Finding]) {
         println!("{:<8} {:<22} {}", finding.state.name(), finding.subject, finding.found);
         for (label, text) in [("so", &finding.consequence), ("remedy", &finding.remedy)] {
             if let Some(text) = text {
-                println!("{:31} {label}: {text}", "");
+                for (at, line) in text.lines().enumerate() {
+                    let label = if at == 0 { format!("{label}: ") } else { String::new() };
+                    println!("{:31} {label}{line}", "");
+                }
             }
         }
     }
