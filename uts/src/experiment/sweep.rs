@@ -29,7 +29,7 @@ pub fn run(
     let lines = lines(experiment, &outcomes);
     let Experiment { title, axis: x, measure, names, .. } = *experiment;
     let labels = Labels { title, x, y: measure.axis() };
-    let axis = if names.is_empty() { Axis::Span } else { Axis::Named { names, mark: None } };
+    let axis = if names.is_empty() { Axis::Listed } else { Axis::Named { names, mark: None } };
     let bars = bars(experiment, &lines, &outcomes);
     folder.draw_with_bars(experiment.name, &labels, &lines, &bars, axis)?;
     folder.add_paragraph(&paragraph(experiment, &lines));

@@ -80,11 +80,22 @@ impl Others {
         Some(Others { began: Instant::now(), busy: busy()?, own: own()? })
     }
 
-    /// Watches for a quarter of a second, in which this process should do nothing.
+    /// Watches for a quarter of a second, in which this process should do nothing. If others work, it watches again, up
+    /// to a second in all: a program that has just ended may still be giving back its memory.
     #[must_use]
     pub fn now() -> Option<Others> {
-        let others = Others::watch();
-        std::thread::sleep(Duration::from_millis(250));
+        let look = || {
+            let others = Others::watch();
+            std::thread::sleep(Duration::from_millis(250));
+            others
+        };
+        let mut others = look();
+        for _ in 0..3 {
+            if others.as_ref().is_none_or(|others| others.note().is_none()) {
+                break;
+            }
+            others = look();
+        }
         others
     }
 
