@@ -109,7 +109,7 @@ step "programs for the jobs"
 # Without link-time optimisation, which takes longer than the jobs; what depends on how the
 # compiler inlines is run as released, too.
 programs=$target/quick
-try cargo build --profile quick --quiet --workspace --bins --examples "${options[@]}"
+try cargo build --profile quick --workspace --bins --examples "${options[@]}"
 try cargo build --release --quiet --package vrt-tests --bin soak
 
 step "commands of the book"

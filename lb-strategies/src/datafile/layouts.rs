@@ -11,7 +11,7 @@ use crate::model::{LoadModel, MoveCost, Object};
 /// The file contents of each PE for `model`, as its phase `phase`.
 ///
 /// A program that records several phases adds the [phases](Layout::phases) of the later ones to the
-/// layouts of the first. [`recorded`] returns `model` again, except for objects without coordinates
+/// layouts of the first. [`recorded`](super::recorded) returns `model` again, except for objects without coordinates
 /// or messages of no bytes. Cost: `n + e + p`.
 #[must_use]
 pub fn layouts(model: &LoadModel, phase: u64) -> Vec<Layout> {

@@ -2,7 +2,7 @@
 //!
 //! The page contains all runs of the trace, however many, so that one can inspect any single run. The row of a PE or of
 //! a rank is a list of bars, each encoded as three numbers of seven bits per byte: the nanoseconds since the previous
-//! bar, its own nanoseconds, and its meaning (see [`Row`]). The list is stored as base64, and decoded when the row is
+//! bar, its own nanoseconds, and its meaning (see `Row`). The list is stored as base64, and decoded when the row is
 //! drawn.
 
 use std::io::{self, Write};
