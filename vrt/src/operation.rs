@@ -22,7 +22,7 @@ pub use vrt_core::operation::yield_now_async;
 pub(crate) use vrt_core::operation::{
     Background, Lasting, Pending, Ticket, background, block_on_exchange, block_on_receive,
     block_on_request, block_on_send, drive_async_main, finish_tasks, land, look, matched_probe,
-    probe, receive, receive_matched, send, send_copied, sent_to,
+    probe, receive_matched, send, send_copied, sent_to,
 };
 
 /// Names the call, for errors and the table of a deadlock.

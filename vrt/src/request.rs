@@ -8,34 +8,37 @@
 //! than its buffer; [`Request::try_wait`] returns that.
 
 mod collection;
+mod future;
 mod generalized;
+mod guards;
+mod kept;
 mod persistent;
 mod scope;
 
 pub use collection::{RequestCollection, multiple_scope, wait_any};
+pub use future::RequestFuture;
 pub use generalized::{Completer, generalized};
-pub(crate) use persistent::Kept;
+pub use guards::{CancelGuard, WaitGuard};
+pub(crate) use kept::Kept;
 pub use persistent::{PersistentRequest, start_all};
 pub use scope::{LocalScope, Scope, StaticScope, scope};
 
 use std::cell::OnceCell;
 use std::fmt;
-use std::future::{Future, IntoFuture, poll_fn};
-use std::marker::PhantomData;
+use std::future::Future;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
 
 use crate::error::{At, Error, OrRefuse};
 use crate::operation::Status;
-use crate::operation::{Pending, Site, Ticket};
-use crate::operation::{block_on_at, block_on_request, give_way};
+use crate::operation::{Site, Ticket};
+use crate::operation::{block_on_request, give_way};
+use crate::request::scope::die_with_open_requests;
 use vrt_core::mailbox::Pattern;
 use vrt_core::operation::MayBlock;
 use vrt_core::pe::{self, Completion, Started};
 use vrt_slot::locals::{self, Task};
-use vrt_slot::rank;
 
 /// A non-blocking operation that uses `data` until it is done.
 ///
@@ -251,13 +254,6 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
         }
     }
 
-    #[inline(never)]
-    fn wait_by_future(self) -> Result<Status, Error> {
-        let site = self.site;
-        let mut future = self.into_future();
-        block_on_at(poll_fn(|context| future.try_poll(context)), site)
-    }
-
     /// Waits until it is done.
     ///
     /// # Examples
@@ -458,118 +454,6 @@ fn settle(outcome: Completion, kept: Option<Box<Kept>>, site: Site) -> Result<St
     Ok(status)
 }
 
-impl<'a, D: ?Sized, S: Scope<'a>> IntoFuture for Request<'a, D, S> {
-    type Output = Status;
-    type IntoFuture = RequestFuture<'a, S>;
-
-    fn into_future(self) -> RequestFuture<'a, S> {
-        let Parts { state, scope, pattern, site, kept, .. } = self.into_parts();
-        let state = match state {
-            State::Done(outcome) => Waiting::Done(outcome),
-            State::Pending(ticket) => Waiting::Pending(Pending::of(ticket, site, pattern)),
-            State::Task(done) => Waiting::Task(done),
-        };
-        scope.register();
-        RequestFuture { state, kept, site, scope: Some(scope), buffer: PhantomData }
-    }
-}
-
-/// Awaits the status of a [`Request`]. Until it is ready, it counts as the request.
-///
-/// # Examples
-///
-/// ```
-/// use vrt::request::RequestFuture;
-/// use vrt::traits::*;
-///
-/// vrt::run_local(2, |world| {
-///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
-///     vrt::request::scope(|scope| {
-///         let receive = other.immediate_receive_into(scope, &mut theirs);
-///         let received: RequestFuture<'_, _> = receive.into_future();
-///         other.send(&world.rank());
-///         assert_eq!(vrt::block_on(received).source_rank(), other.rank());
-///     });
-/// });
-/// ```
-pub struct RequestFuture<'a, S: Scope<'a> = StaticScope> {
-    state: Waiting,
-    kept: Option<Box<Kept>>,
-    site: Site,
-    /// Where it is registered until it is ready.
-    scope: Option<S>,
-    buffer: PhantomData<&'a ()>,
-}
-
-impl<'a, S: Scope<'a>> Unpin for RequestFuture<'a, S> {}
-
-impl<'a, S: Scope<'a>> fmt::Debug for RequestFuture<'a, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("RequestFuture").field("call", &self.site.call).finish_non_exhaustive()
-    }
-}
-
-#[derive(Debug)]
-enum Waiting {
-    Done(Completion),
-    Pending(Pending),
-    Task(TaskOutcome),
-}
-
-impl<'a, S: Scope<'a>> RequestFuture<'a, S> {
-    fn try_poll(&mut self, context: &mut Context<'_>) -> Poll<Result<Status, Error>> {
-        let came = match &mut self.state {
-            Waiting::Done(outcome) => Ok(*outcome),
-            Waiting::Pending(pending) => Ok(ready!(Pin::new(pending).poll(context)).at(self.site)?),
-            Waiting::Task(done) => match done.get() {
-                Some(came) => came.clone().map(|()| Completion::default()),
-                None => {
-                    let wait = self.site.wait(None);
-                    pe::with(|pe| pe.engine.running().await_request(None, wait));
-                    rank::remember(context.waker());
-                    return Poll::Pending;
-                }
-            },
-        };
-        self.state = Waiting::Done(Completion::default());
-        self.unregister();
-        let kept = self.kept.take();
-        Poll::Ready(came.and_then(|outcome| settle(outcome, kept, self.site)))
-    }
-
-    fn unregister(&mut self) {
-        if let Some(scope) = self.scope.take() {
-            // SAFETY: the request is done, or was taken back.
-            unsafe { scope.unregister() };
-        }
-    }
-}
-
-impl<'a, S: Scope<'a>> Drop for RequestFuture<'a, S> {
-    /// A receive is withdrawn, and so is registered no more; what cannot be is noticed by the
-    /// scope.
-    fn drop(&mut self) {
-        let over = match &mut self.state {
-            Waiting::Done(_) => true,
-            Waiting::Pending(pending) => pending.give_up(),
-            Waiting::Task(done) => done.get().is_some(),
-        };
-        if over {
-            self.unregister();
-        } else {
-            std::mem::forget(self.kept.take());
-        }
-    }
-}
-
-impl<'a, S: Scope<'a>> Future for RequestFuture<'a, S> {
-    type Output = Status;
-
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Status> {
-        self.try_poll(context).map(OrRefuse::or_refuse)
-    }
-}
-
 impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     /// Ends it without waiting, if that can be done: a receive that no message has come for is
     /// withdrawn. It is registered no more then.
@@ -606,17 +490,6 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
     }
 }
 
-/// A panic unwinds past requests whose buffers the runtime still uses.
-#[cold]
-pub(crate) fn die_with_open_requests(open: usize) -> ! {
-    let rank = pe::current_rank().unwrap_or_default();
-    vrt_slot::report::say(format_args!(
-        "rank {rank}: a panic, whose message is above, leaves the scope of {open} requests that are \
-         under way and cannot be taken back"
-    ));
-    vrt_slot::hooks::runtime_heap(|| vrt_slot::report::end_job(vrt_slot::report::STATUS_PANIC))
-}
-
 impl<'a, D: ?Sized, S: Scope<'a>> Drop for Request<'a, D, S> {
     fn drop(&mut self) {
         // What cannot be ended its scope will notice.
@@ -624,91 +497,5 @@ impl<'a, D: ?Sized, S: Scope<'a>> Drop for Request<'a, D, S> {
         if !std::thread::panicking() {
             panic!("the request of {} was dropped without being completed", self.site);
         }
-    }
-}
-
-/// Waits for its request when it is dropped.
-///
-/// # Examples
-///
-/// ```
-/// use vrt::request::WaitGuard;
-/// use vrt::traits::*;
-///
-/// vrt::run_local(2, |world| {
-///     let (me, other) = (world.rank(), world.process_at_rank(1 - world.rank()));
-///     vrt::request::scope(|scope| {
-///         let _send = WaitGuard::from(other.immediate_send(scope, &me));
-///         assert_eq!(other.receive::<i32>().0, other.rank());
-///         // Here the guard waits for the send.
-///     });
-/// });
-/// ```
-#[derive(Debug)]
-pub struct WaitGuard<'a, D: ?Sized, S: Scope<'a> = StaticScope>(Option<Request<'a, D, S>>);
-
-impl<'a, D: ?Sized, S: Scope<'a>> Drop for WaitGuard<'a, D, S> {
-    fn drop(&mut self) {
-        match self.0.take() {
-            Some(request) if std::thread::panicking() => request.abandon(),
-            Some(request) => request.wait_without_status(),
-            None => {}
-        }
-    }
-}
-
-impl<'a, D: ?Sized, S: Scope<'a>> From<Request<'a, D, S>> for WaitGuard<'a, D, S> {
-    fn from(request: Request<'a, D, S>) -> Self {
-        WaitGuard(Some(request))
-    }
-}
-
-impl<'a, D: ?Sized, S: Scope<'a>> From<WaitGuard<'a, D, S>> for Request<'a, D, S> {
-    fn from(mut guard: WaitGuard<'a, D, S>) -> Self {
-        match guard.0.take() {
-            Some(request) => request,
-            None => unreachable!("a guard holds its request until it is dropped"),
-        }
-    }
-}
-
-/// Cancels its request, then waits for it, when it is dropped.
-///
-/// # Examples
-///
-/// ```
-/// use vrt::request::CancelGuard;
-/// use vrt::traits::*;
-///
-/// vrt::run_local(2, |world| {
-///     let (other, mut theirs) = (world.process_at_rank(1 - world.rank()), 0);
-///     vrt::request::scope(|scope| {
-///         let receive = other.immediate_receive_into(scope, &mut theirs);
-///         let _receive = CancelGuard::from(receive);
-///         // No message is sent; here the guard cancels the receive.
-///     });
-///     assert_eq!(theirs, 0);
-/// });
-/// ```
-#[derive(Debug)]
-pub struct CancelGuard<'a, D: ?Sized, S: Scope<'a> = StaticScope>(WaitGuard<'a, D, S>);
-
-impl<'a, D: ?Sized, S: Scope<'a>> Drop for CancelGuard<'a, D, S> {
-    fn drop(&mut self) {
-        if let Some(request) = &self.0.0 {
-            request.cancel();
-        }
-    }
-}
-
-impl<'a, D: ?Sized, S: Scope<'a>> From<WaitGuard<'a, D, S>> for CancelGuard<'a, D, S> {
-    fn from(guard: WaitGuard<'a, D, S>) -> Self {
-        CancelGuard(guard)
-    }
-}
-
-impl<'a, D: ?Sized, S: Scope<'a>> From<Request<'a, D, S>> for CancelGuard<'a, D, S> {
-    fn from(request: Request<'a, D, S>) -> Self {
-        CancelGuard(WaitGuard::from(request))
     }
 }

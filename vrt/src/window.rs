@@ -16,7 +16,6 @@
 
 mod epoch;
 
-use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::mem::ManuallyDrop;
 use std::pin::Pin;
@@ -24,21 +23,15 @@ use std::pin::Pin;
 use crate::collective::SystemOperation;
 use crate::datatype::{Equivalence, Signature, UncommittedDatatype};
 use crate::error::{At, ErrorKind, OrRefuse, refuse};
-use crate::operation::block_on_at;
-use crate::operation::site;
-use crate::operation::{Site, background};
+use crate::operation::{Site, background, block_on_at, block_on_or_refuse, site};
 use crate::topology::{Communicator, Rank};
-use vrt_core::comm::create;
+use vrt_core::comm::CommunicatorHandle;
 use vrt_core::comm::operator::Operator;
-use vrt_core::comm::{CommunicatorHandle, shape::Shape};
-use vrt_core::net::shared::Leased;
-use vrt_core::operation::{MayBlock, Turns};
-use vrt_core::pe::{self, WindowPart};
-use vrt_core::rma::access::{self, Access, Elsewhere, Target};
-use vrt_core::rma::control::Control;
+use vrt_core::operation::MayBlock;
+use vrt_core::pe;
+use vrt_core::rma::access::{Access, Target};
 pub use vrt_core::rma::control::LockKind;
-use vrt_core::rma::epoch::Epoch;
-use vrt_core::rma::remote;
+use vrt_core::rma::window::{self, Part};
 use vrt_slot::Arena;
 use vrt_slot::locals::{self, Task};
 
@@ -192,28 +185,18 @@ impl<C: Communicator + ?Sized> OneSided for C {}
 /// ```
 #[must_use = "a window that is dropped at once is freed, which waits for all ranks"]
 pub struct Window<'a, T: Equivalence + Copy> {
-    comm: CommunicatorHandle,
+    /// Freed with the memory; its parts are measured in bytes.
+    core: ManuallyDrop<window::Window>,
     /// What other ranks access, by its address; dropped only when all have freed the window.
     memory: ManuallyDrop<Vec<T>>,
     /// Where the values go in the end.
     back: Option<&'a mut [T]>,
-    targets: Vec<Target>,
-    /// Where other ranks lock this one's memory; as long-lived as that.
-    control: ManuallyDrop<Box<Control>>,
-    epoch: Cell<Epoch>,
-    /// Of calls that others may have to follow, such as a swap in a loop.
-    turns: Turns,
-    /// Ranks that the epochs of post and start, and locks, are about.
-    accessed: RefCell<Vec<Rank>>,
-    exposed_to: RefCell<Vec<Rank>>,
-    /// All ranks of the job share memory.
-    one_node: bool,
     freed: bool,
 }
 
 impl<T: Equivalence + Copy> fmt::Debug for Window<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Window").field("epoch", &self.epoch.get()).finish_non_exhaustive()
+        f.debug_struct("Window").field("epoch", &self.core.epoch()).finish_non_exhaustive()
     }
 }
 
@@ -228,56 +211,36 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
             // Other ranks reach what is allocated in this one.
             values = values.clone();
         }
-        let (at, len, bytes) = (values.as_mut_ptr() as usize, values.len(), size_of_val(&*values));
-        if bytes > 0 && !Arena::contains(at) {
+        let (address, bytes) = (values.as_mut_ptr() as usize, size_of_val(&*values));
+        if bytes > 0 && !Arena::contains(address) {
             panic!(
-                "rank {} in {}: the memory at {at:#x} does not lie in the rank's heap, so \
+                "rank {} in {}: the memory at {address:#x} does not lie in the rank's heap, so \
                  other ranks cannot reach it",
                 comm.rank, site
             );
         }
         let memory = ManuallyDrop::new(values);
-        let control = ManuallyDrop::new(Box::new(Control::default()));
         let signature = T::equivalent_datatype().datatype_ref().signature();
-        let kind = [i32::from(signature.number()), size_of::<T>() as i32];
-        let control_at = std::ptr::from_ref::<Control>(&control) as usize;
-        let words = [Elsewhere::new(at).word(), len as u64, Elsewhere::new(control_at).word()];
-        let [a, b, c] = words.map(|word| [word as u32 as i32, (word >> 32) as i32]);
-        let own = create::same_ranks(comm, Shape::Plain, site).await.at(site).or_refuse();
-        let part = WindowPart { address: at, bytes, control: control_at };
-        pe::with(|pe| pe.engine.add_window(own.context, part));
-        let mine = [a[0], a[1], b[0], b[1], c[0], c[1], kind[0], kind[1]];
-        let all = create::all_gather(&own, mine, site).await.at(site).or_refuse();
-        if let Some(other) = all.iter().position(|theirs| theirs[6..] != kind) {
+        let about = Self::about(signature.number(), size_of::<T>() as u32);
+        let made = window::Window::make(comm, Part { address, bytes, about }, site).await;
+        let (core, all) = made.at(site).or_refuse();
+        if let Some(rank) = all.iter().position(|theirs| *theirs != about) {
             let kind = ErrorKind::WindowTypes {
                 own: std::any::type_name::<T>(),
                 own_signature: signature,
-                own_bytes: kind[1],
-                signature: Signature::from_number(all[other][6] as u16),
-                bytes: all[other][7],
-                rank: other as Rank,
+                own_bytes: size_of::<T>() as i32,
+                signature: Signature::from_number((all[rank] >> 32) as u16),
+                bytes: all[rank] as u32 as i32,
+                rank: rank as Rank,
             };
             refuse(kind, site);
         }
-        let word = |low: i32, high: i32| u64::from(low as u32) | (u64::from(high as u32) << 32);
-        let targets = all.iter().map(|[a, b, c, d, e, f, ..]| Target {
-            address: Elsewhere::from_word(word(*a, *b)),
-            len: word(*c, *d) as usize,
-            control: Elsewhere::from_word(word(*e, *f)),
-        });
-        Window {
-            comm: own,
-            memory,
-            back,
-            targets: targets.collect(),
-            control,
-            epoch: Cell::new(Epoch::None),
-            turns: Turns::default(),
-            accessed: RefCell::default(),
-            exposed_to: RefCell::default(),
-            one_node: pe::with(|pe| pe.engine.shared.nodes()) == 1,
-            freed: false,
-        }
+        Window { core: ManuallyDrop::new(core), memory, back, freed: false }
+    }
+
+    /// What each rank tells of its values: their datatype, and their size.
+    fn about(signature: u16, bytes: u32) -> u64 {
+        u64::from(signature) << 32 | u64::from(bytes)
     }
 
     /// Number of values in a rank's part.
@@ -297,8 +260,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     /// ```
     #[track_caller]
     pub fn len_at(&self, rank: Rank) -> usize {
-        self.comm.job_rank(rank).at(site!("len_at")).or_refuse();
-        self.targets[rank as usize].len
+        self.values_of(self.core.target(rank).at(site!("len_at")).or_refuse())
     }
 
     /// Writes values into a rank's part, from a place on (section 12.3.1).
@@ -608,7 +570,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let site = site!("load");
         let mut value = std::mem::MaybeUninit::<T>::uninit();
         let to = value.as_mut_ptr().cast();
-        self.checked_access(self.comm.rank, at, 1, Access::Get { to }, site);
+        self.checked_access(self.core.comm().rank, at, 1, Access::Get { to }, site);
         // SAFETY: the part is made of values, and one of them was copied.
         unsafe { value.assume_init() }
     }
@@ -632,7 +594,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     #[track_caller]
     pub fn store(&self, at: usize, value: T) {
         let from = (&raw const value).cast();
-        self.checked_access(self.comm.rank, at, 1, Access::Put { from }, site!("store"));
+        self.checked_access(self.core.comm().rank, at, 1, Access::Put { from }, site!("store"));
     }
 
     /// Where a rank's part lies in this rank's memory, and how many values it has
@@ -655,9 +617,8 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     /// ```
     #[track_caller]
     pub fn shared_query(&self, rank: Rank) -> (*mut T, usize) {
-        self.comm.job_rank(rank).at(site!("shared_query")).or_refuse();
-        let target = &self.targets[rank as usize];
-        (target.address.address() as *mut T, target.len)
+        let target = self.core.target(rank).at(site!("shared_query")).or_refuse();
+        (target.address.address() as *mut T, self.values_of(target))
     }
 
     fn operator(&self, op: SystemOperation, site: Site) -> Operator {
@@ -673,14 +634,9 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         }
     }
 
-    /// Keeps a rank's memory in this node, if it is here.
-    #[inline]
-    fn in_reach(&self, rank: Rank) -> Option<Leased> {
-        if self.one_node {
-            return Some(Leased::always());
-        }
-        let rank = self.comm.members.get(rank as usize);
-        pe::with(|pe| pe.engine.shared.lease_of(rank))
+    /// Number of values in a part; values of no bytes are not counted.
+    fn values_of(&self, part: &Target) -> usize {
+        part.len.checked_div(size_of::<T>()).unwrap_or_default()
     }
 
     #[inline]
@@ -691,92 +647,72 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
 
     #[inline]
     fn checked_access(&self, rank: Rank, at: usize, len: usize, access: Access, site: Site) {
-        self.expect_place(rank, at, len, site);
-        // SAFETY: the caller's own memory is borrowed during the call.
+        let (rank, offset) = self.place(rank, at, len, site);
+        let elements = (len, size_of::<T>());
+        // SAFETY: the place was just checked; the caller's own memory is borrowed during the call.
         unsafe {
-            if !self.access_here(rank, at, len, access) {
-                self.wait_for_access(rank, at, len, access, site);
+            if !self.core.access_here(rank, offset, elements, access) {
+                self.wait_for_access(rank, offset, len, access, site);
             }
         }
-        self.turns.count();
+        self.core.count_turn();
     }
 
     /// Does it in another node. A function of its own, so that an access in this node needs no room
     /// for the future.
     ///
     /// # Safety
-    /// As [`access_here`](Self::access_here).
+    /// As [`window::Window::access_here`].
     #[inline(never)]
     unsafe fn wait_for_access(
         &self,
-        rank: Rank,
-        at: usize,
+        rank: usize,
+        offset: usize,
         len: usize,
         access: Access,
         site: Site,
     ) {
+        let elements = (len, size_of::<T>());
         // SAFETY: as the caller promises; this returns when the future is ready.
-        block_on_at(unsafe { self.access_elsewhere(rank, at, len, access, site) }, site);
+        let access = unsafe { self.core.access_elsewhere(rank, offset, elements, access, site) };
+        block_on_or_refuse(access, site);
     }
 
     async fn access_async(&self, rank: Rank, at: usize, len: usize, access: Access, site: Site) {
         self.expect_access(rank, site);
-        self.expect_place(rank, at, len, site);
-        // SAFETY: the twins borrow the caller's own memory as long as they live.
+        let (rank, offset) = self.place(rank, at, len, site);
+        let elements = (len, size_of::<T>());
+        // SAFETY: the place was just checked; the twins borrow the caller's own memory as long as they live.
         unsafe {
-            if !self.access_here(rank, at, len, access) {
-                self.access_elsewhere(rank, at, len, access, site).await;
+            if !self.core.access_here(rank, offset, elements, access) {
+                let there = self.core.access_elsewhere(rank, offset, elements, access, site);
+                there.await.at(site).or_refuse();
             }
         }
     }
 
-    /// Does it, if the memory is in this node.
-    ///
-    /// # Safety
-    /// The values lie in the target's memory, and the caller's own memory is valid for them.
     #[inline]
-    unsafe fn access_here(&self, rank: Rank, at: usize, len: usize, access: Access) -> bool {
-        let each = size_of::<T>();
-        let Some(_leased) = self.in_reach(rank) else { return false };
-        let target = &self.targets[rank as usize];
-        // SAFETY: the target's memory is in this node as long as it is leased, and stays until all
-        // ranks have freed the window.
-        unsafe { access::access(target, at * each, len, each, access) };
-        true
+    fn expect_access(&self, rank: Rank, site: Site) {
+        if let Err(error) = self.core.expect_access(rank) {
+            refuse(error.into(), site);
+        }
     }
 
-    /// # Safety
-    /// As [`access_here`](Self::access_here), until the future is ready.
-    async unsafe fn access_elsewhere(
-        &self,
-        rank: Rank,
-        at: usize,
-        len: usize,
-        access: Access,
-        site: Site,
-    ) {
-        let each = size_of::<T>();
-        let rank = self.comm.members.get(rank as usize);
-        // SAFETY: as the caller promises.
-        unsafe { remote::access(rank, self.comm.context, at * each, len, each, access, site) }
-            .await
-            .at(site)
-            .or_refuse();
-    }
-
+    /// A rank, and where values lie in its part: their offset in bytes.
     #[inline]
-    fn expect_place(&self, rank: Rank, at: usize, len: usize, site: Site) {
-        let target = usize::try_from(rank).ok().and_then(|rank| self.targets.get(rank));
-        let end = at.checked_add(len);
-        if target.zip(end).is_none_or(|(target, end)| end > target.len) {
-            self.refuse_place(rank, at, len, site);
+    fn place(&self, rank: Rank, at: usize, len: usize, site: Site) -> (usize, usize) {
+        let (each, rank_of_part) = (size_of::<T>(), rank as u32 as usize);
+        let part = self.core.targets().get(rank_of_part);
+        let end = at.checked_add(len).and_then(|end| end.checked_mul(each));
+        match part.zip(end) {
+            Some((part, end)) if end <= part.len => (rank_of_part, at * each),
+            _ => self.refuse_place(rank, at, len, site),
         }
     }
 
     #[cold]
     fn refuse_place(&self, rank: Rank, at: usize, values: usize, site: Site) -> ! {
-        self.comm.job_rank(rank).at(site).or_refuse();
-        let len = self.targets.get(rank as usize).map_or(0, |target| target.len);
+        let len = self.values_of(self.core.target(rank).at(site).or_refuse());
         refuse(ErrorKind::WindowPlace { rank, at, values, len }, site)
     }
 
@@ -799,9 +735,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
     /// ```
     #[track_caller]
     pub fn free(mut self) {
-        let site = site!("free");
-        block_on_at(epoch::barrier(&self.comm, site), site);
-        self.freed = true;
+        self.wait_until_freed(site!("free"));
     }
 
     /// The async twin of [`free`](Self::free). Dropped early, others do not wait for this rank's part, but
@@ -828,25 +762,41 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let site = site!("free_async");
         let mut window = ManuallyDrop::new(self);
         async move {
-            let comm = window.comm.clone();
-            background(async move { epoch::barrier(&comm, site).await }).await;
-            window.freed = true;
-            drop(ManuallyDrop::into_inner(window));
+            // SAFETY: the window is not used otherwise, nor dropped.
+            let core = unsafe { ManuallyDrop::take(&mut window.core) };
+            background(core.free(site)).await.at(site).or_refuse();
+            window.give_memory_back();
         }
+    }
+
+    /// Waits until all ranks have freed the window.
+    fn wait_until_freed(&mut self, site: Site) {
+        self.freed = true;
+        // SAFETY: as `freed` says, it is not used again.
+        let core = unsafe { ManuallyDrop::take(&mut self.core) };
+        block_on_or_refuse(core.free(site), site);
+        self.give_memory_back();
+    }
+
+    /// Ends the part of a window that all ranks have freed.
+    fn give_memory_back(&mut self) {
+        if let Some(back) = &mut self.back {
+            back.copy_from_slice(&self.memory);
+        }
+        // SAFETY: nobody accesses it again, and it is not used after this.
+        unsafe { ManuallyDrop::drop(&mut self.memory) };
     }
 
     /// Has the rank free the window beside what else it does. It waits for nobody.
     fn free_beside(&mut self, site: Site) {
-        let comm = self.comm.clone();
-        // SAFETY: the caller drops the window, so they are not used again.
-        let (memory, control) = unsafe {
-            (ManuallyDrop::take(&mut self.memory), ManuallyDrop::take(&mut self.control))
-        };
+        self.freed = true;
+        // SAFETY: as `freed` says, they are not used again.
+        let (memory, core) =
+            unsafe { (ManuallyDrop::take(&mut self.memory), ManuallyDrop::take(&mut self.core)) };
         let free: Pin<Box<dyn Future<Output = ()> + '_>> = Box::pin(async move {
-            epoch::barrier(&comm, site).await;
-            pe::with(|pe| pe.engine.remove_window(comm.context));
-            // All ranks have freed the window, so nobody accesses these again.
-            drop((memory, control));
+            core.free(site).await.at(site).or_refuse();
+            // All ranks have freed the window, so nobody accesses it again.
+            drop(memory);
         });
         // SAFETY: the task borrows nothing, and to drop values that are `Copy` is to give back their block.
         let free =
@@ -858,29 +808,14 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
 impl<T: Equivalence + Copy> Drop for Window<'_, T> {
     #[track_caller]
     fn drop(&mut self) {
-        if !self.freed {
-            if std::thread::panicking() {
-                // Others may go on accessing the memory: it stays.
-                return;
-            }
-            let site = site!("drop of a window");
-            if self.back.is_none() && pe::in_rank() && MayBlock::here().is_none() {
-                return self.free_beside(site);
-            }
-            block_on_at(epoch::barrier(&self.comm, site), site);
+        // Of a rank that panics others may go on accessing the memory: it stays.
+        if self.freed || std::thread::panicking() {
+            return;
         }
-        if pe::in_rank() {
-            let context = self.comm.context;
-            pe::with(|pe| pe.engine.remove_window(context));
+        let site = site!("drop of a window");
+        if self.back.is_none() && pe::in_rank() && MayBlock::here().is_none() {
+            return self.free_beside(site);
         }
-        if let Some(back) = &mut self.back {
-            back.copy_from_slice(&self.memory);
-        }
-        // SAFETY: all ranks have freed the window, so nobody accesses these again; they are not
-        // used after this.
-        unsafe {
-            ManuallyDrop::drop(&mut self.memory);
-            ManuallyDrop::drop(&mut self.control);
-        }
+        self.wait_until_freed(site);
     }
 }

@@ -17,7 +17,7 @@ use rustc_hash::FxHashMap;
 use crate::dump::{Dump, DumpError};
 use crate::learn::LearnError;
 use crate::measure::Moving;
-use crate::step::{Loads, Order};
+use crate::reports::{Loads, Order, Verdict};
 use crate::trials::Trials;
 use crate::{Balancing, learn};
 use vrt_core::net::shared::Shared;
@@ -26,18 +26,6 @@ use vrt_core::net::shared::Shared;
 const ALIKE: f64 = 0.1;
 /// An imbalance above this is reported.
 const NOTABLE: f64 = 0.05;
-
-/// The result of a step.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Verdict {
-    /// Load of the busiest PE over the mean, minus 1: today, and as predicted.
-    pub before: f64,
-    pub after: f64,
-    /// Why nothing moves although it could.
-    pub(crate) remark: Option<String>,
-    /// What the user could do.
-    pub(crate) advice: Option<String>,
-}
 
 /// See the module's description.
 #[derive(Debug)]
@@ -264,7 +252,7 @@ fn advice(model: &LoadModel, assignment: &Assignment, ranks: &[u32]) -> Option<S
 mod tests {
     use super::*;
     use crate::measure::PeLoad;
-    use crate::step::RankLoad;
+    use crate::reports::RankLoad;
     use vrt_core::migrate::MoveBy;
 
     fn database(strategy: &str) -> Database {

@@ -29,6 +29,7 @@ mod looks;
 pub mod measure;
 mod options;
 mod outcome;
+mod reports;
 mod step;
 mod stopwatch;
 mod trials;
@@ -42,8 +43,8 @@ use measure::{Cycles, Meter};
 pub use options::{Balancing, Chosen, expect_dumps_to, expect_learned, forecast, strategy};
 pub use options::{LbReport, MovePinned};
 use outcome::Moved;
-use step::Order;
-use step::{Loads, Stage, Step};
+use reports::{Loads, Order};
+use step::{Stage, Step};
 use stopwatch::Stopwatch;
 
 use vrt_core::migrate::{self, Migration, Pin, Stays};
@@ -435,7 +436,7 @@ fn loads(engine: &mut Engine) -> Loads {
                 loads.held.push((rank as u32, why.to_owned()));
             }
         }
-        loads.ranks.push(step::RankLoad {
+        loads.ranks.push(reports::RankLoad {
             rank: rank as u32,
             seconds: since as f64 / cycles,
             bytes: bytes as u64,

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde::{Deserialize, Serialize};
 
-use crate::database::{Database, Verdict};
+use crate::database::Database;
 use crate::dump::DumpError;
 use crate::learn::LearnError;
 use crate::looks::Looks;
-use crate::measure::PeLoad;
 use crate::outcome::{Moved, Stayed};
+use crate::reports::{Loads, Order, RankLoad, Verdict};
 use crate::stopwatch::Stopwatch;
 use crate::{Balancing, LbReport};
 use vrt_core::net::shared::Shared;
@@ -89,42 +88,6 @@ impl Totals {
     fn lasting_advice(&self) -> Option<&str> {
         self.advice.as_deref().filter(|_| 2 * self.advised >= self.steps)
     }
-}
-
-/// The costs of a PE and its ranks since the last step.
-#[derive(Clone, Debug, Default, Serialize, Deserialize)]
-pub(crate) struct Loads {
-    pub pe: PeLoad,
-    pub ranks: Vec<RankLoad>,
-    /// If the strategy needs it: sender, receiver, messages and bytes since the job began.
-    pub sent: Vec<(u32, u32, u64, u64)>,
-    /// Why some of its ranks are held.
-    pub held: Vec<(u32, String)>,
-    /// The time that it took to collect this.
-    pub(crate) nanoseconds: u64,
-}
-
-/// The cost of a rank since the last step.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct RankLoad {
-    pub rank: u32,
-    /// Running time.
-    pub seconds: f64,
-    /// Live bytes of its heap and stack.
-    pub bytes: u64,
-    pub pinned: bool,
-    /// Pinned, and not only by something that may be gone at the next step.
-    pub held: bool,
-    pub(crate) coordinates: Option<[f64; 3]>,
-    /// How often it has communicated since the job began, if that is needed.
-    pub(crate) events: u64,
-}
-
-/// An order: a rank goes to another PE.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Order {
-    pub rank: u32,
-    pub to: u32,
 }
 
 impl Step {
@@ -415,6 +378,7 @@ fn placed(reports: &[Loads], orders: &[Vec<Order>]) -> Vec<Placed> {
 mod tests {
     use super::*;
     use crate::MovePinned;
+    use crate::measure::PeLoad;
     use vrt_core::migrate::MoveBy;
 
     fn step(pes: usize) -> Step {

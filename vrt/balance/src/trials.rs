@@ -8,9 +8,8 @@ use rustc_hash::FxHashMap;
 use vrt_slot::report::count;
 
 use crate::Balancing;
-use crate::database::Verdict;
 use crate::learn::{self, Learned};
-use crate::step::{Loads, Order};
+use crate::reports::{Loads, Order, Verdict};
 
 /// See the module's description.
 #[derive(Debug)]

@@ -258,6 +258,15 @@ pub enum Error {
         /// That rank, as a rank of the job.
         rank: u32,
     },
+    /// An operation between two groups on a communicator of one.
+    #[error("the communicator has one group only")]
+    OneGroup,
+    /// There is no memory for what an operation needs.
+    #[error("there are no {bytes} bytes left for this rank")]
+    NoMemory {
+        /// The bytes it needs.
+        bytes: usize,
+    },
     /// All numbers of communicators have been used.
     #[error("no more communicators: the numbers of this node's, up to {last}, have been given out")]
     NoMoreCommunicators {
@@ -375,6 +384,10 @@ impl fmt::Display for Allowed {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Class {
+    /// `MPI_ERR_COMM`
+    Comm,
+    /// `MPI_ERR_NO_MEM`
+    NoMemory,
     /// `MPI_ERR_COUNT`
     Count,
     /// `MPI_ERR_TYPE`
@@ -411,6 +424,8 @@ impl Error {
             Error::TagOutOfRange { .. } => Class::Tag,
             Error::Root { .. } => Class::Root,
             Error::NoNeighbors => Class::Topology,
+            Error::OneGroup => Class::Comm,
+            Error::NoMemory { .. } => Class::NoMemory,
             Error::Truncated { .. } => Class::Truncate,
             Error::MessageType { .. }
             | Error::BufferTypes { .. }

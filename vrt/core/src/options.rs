@@ -10,8 +10,6 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
-pub use choices::Choice;
-
 /// A value of an option.
 pub trait Value: Sized {
     /// All values, if they have names.
@@ -22,6 +20,15 @@ pub trait Value: Sized {
 
     /// The value's text.
     fn write(&self) -> String;
+}
+
+/// A name that is a value of an option.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Its spelling for users.
+    pub name: &'static str,
+    /// Its meaning.
+    pub help: &'static str,
 }
 
 /// A text that is not a value of its option; the error tells what would be.

@@ -5,6 +5,7 @@
 //! arguments themselves are configured by the environment, which `vrtrun` fills. The syntax of a value, and what it
 //! means, are defined by the module that owns its type ([`vrt_core::options`]); this module passes values on.
 
+mod choices;
 #[cfg(feature = "cli")]
 mod cli;
 mod entry;
@@ -22,33 +23,15 @@ use std::time::Duration;
 use entry::Entry;
 use table::OPTIONS;
 use vrt_balance::{Balancing, Chosen};
-use vrt_core::choices;
 use vrt_core::exchange::{Exchanges, Protocol};
 use vrt_core::migrate::MoveBy;
 use vrt_core::options::Size;
 use vrt_core::pe::Options;
 use vrt_slot::SlotSizes;
 
+pub use choices::{Core, Net};
 pub use table::Config;
 pub use vrt_core::options::ConfigError;
-
-choices! {
-    /// What core files of crashed PEs contain in addition to the usual contents.
-    pub enum Core {
-        /// The stack and heap of the rank that crashed
-        Rank = "rank",
-    }
-}
-
-choices! {
-    /// What carries messages between PEs.
-    pub enum Net {
-        /// Shared memory; this process starts the PEs
-        Local = "local",
-        /// MPI, and shared memory inside a machine; a launcher has started the PEs
-        Mpi = "mpi",
-    }
-}
 
 /// The most ranks that a job may have.
 const MAX_RANKS: u32 = 1 << 24;
@@ -84,7 +67,7 @@ impl Config {
 
     /// The environment variables that express this configuration, for a program that is about to be started.
     pub fn to_env(&self) -> Vec<(&'static str, String)> {
-        let said = |option: &Entry| Some((option.variable, (option.write)(self)?));
+        let said = |option: &Entry<Config>| Some((option.variable, (option.write)(self)?));
         OPTIONS.iter().filter_map(said).collect()
     }
 

@@ -21,6 +21,8 @@
 mod agree;
 mod config;
 mod crash;
+mod end;
+mod error;
 mod launcher;
 mod local;
 mod local_slots;
@@ -39,8 +41,10 @@ mod waits;
 mod watchdog;
 
 pub use config::{Config, ConfigError, Core, Net};
+use end::{end_job, is_local};
+use error::STATUS_USAGE;
+pub use error::{LaunchError, report_usage_error};
 pub use launcher::is_first_process;
-use local::is_local;
 pub use local::run_local;
 pub use vrt_balance::{LbReport, MovePinned};
 pub use vrt_slot::report::count;
@@ -48,79 +52,12 @@ pub use vrt_slot::report::count;
 use std::io::Write;
 use std::process::ExitCode;
 
-use vrt_slot::ArenaError;
 use vrt_slot::{rank, report};
-
-/// The configuration is wrong.
-const STATUS_USAGE: u8 = 2;
 
 /// The section by which `vrtrun` recognises a program that becomes a job by itself.
 #[used]
 #[unsafe(link_section = ".note.vrt")]
 static MARK: [u8; 4] = *b"vrt\0";
-
-/// Why a job did not start.
-#[derive(Debug, thiserror::Error)]
-pub enum LaunchError {
-    /// The configuration is invalid.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// There is no room for the ranks.
-    #[error(transparent)]
-    Arena(#[from] ArenaError),
-    /// PEs are forked from this process, which must be single-threaded for that.
-    #[error(
-        "this process has {0} threads: launch the job before any thread is started \
-         (#[vrt::main] does)"
-    )]
-    Threads(usize),
-    /// Ranks cannot have their own thread-locals.
-    #[error("--private-thread-locals: {0}")]
-    ThreadLocals(#[from] vrt_slot::own_thread_locals::LoadError),
-    /// A PE of a job cannot start another one.
-    #[error(
-        "this process is a PE of a job already: a job is launched, and local ranks are run, outside of \
-         ranks and by a process that is no PE"
-    )]
-    Nested,
-    /// A program that was started as a job does not become one.
-    #[error(
-        "this program was started to be many ranks ({0}={1}), but its main is that of a single \
-         process: write #[vrt::main] above it"
-    )]
-    NotAJob(&'static str, String),
-    /// The PEs that a launcher has started cannot form a job.
-    #[cfg(feature = "mpi")]
-    #[error("{0}")]
-    Disagreement(String),
-    /// The trace cannot be written.
-    #[error(transparent)]
-    Trace(#[from] vrt_trace::WriteError),
-    /// The page that shows the job cannot be served at its address.
-    #[error(
-        "--monitor {address}: {source}; --monitor 0 takes any port that is free, and says which"
-    )]
-    Monitor {
-        /// The requested address.
-        address: std::net::SocketAddr,
-        /// The system's error.
-        source: std::io::Error,
-    },
-    /// A system call failed.
-    #[error("cannot {what}: {source}")]
-    System {
-        /// What was attempted.
-        what: &'static str,
-        /// The system's error.
-        source: std::io::Error,
-    },
-}
-
-impl LaunchError {
-    fn system(what: &'static str) -> LaunchError {
-        LaunchError::System { what, source: std::io::Error::last_os_error() }
-    }
-}
 
 /// Runs `program` on every rank of a job, and returns the job's exit status. The return value of `program` is its
 /// rank's status.
@@ -178,22 +115,4 @@ pub fn print_list(text: &str) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
-}
-
-/// Prints why a job could not start; returns the exit status.
-pub fn report_usage_error(error: &dyn std::error::Error) -> ExitCode {
-    report::write_out(format!("vrt: {error}\n").as_bytes());
-    ExitCode::from(STATUS_USAGE)
-}
-
-/// Ends the whole job with a status; [`report`] asks how. In a local run this panics, in a world of one it ends the
-/// process.
-fn end_job(status: i32) -> ! {
-    if vrt_slot::thread::is_rank() {
-        std::process::exit(status);
-    }
-    if is_local() {
-        panic!("a rank ended the run with status {status}");
-    }
-    pe_process::end_job(status)
 }

@@ -1,15 +1,16 @@
 //! Ranks on one PE inside the calling thread: those of [`run_local`], or the thread itself.
 
-use std::cell::Cell;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::panic::resume_unwind;
 use std::sync::Once;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::config::{Config, ConfigError};
+use crate::end::{Local, end_job};
+use crate::error::LaunchError;
 use crate::local_slots::LocalSlots;
 use crate::parts::Parts;
-use crate::{LaunchError, crash, end_job, pe_process};
+use crate::{crash, pe_process};
 use vrt_core::blocking;
 use vrt_core::net::local::Events;
 use vrt_core::net::shared::{Ended, Shared};
@@ -21,15 +22,6 @@ use vrt_slot::{rank::Program, thread};
 
 /// Unique numbers of local PEs begin above those of any job's PEs.
 static NEXT_UID: AtomicU32 = AtomicU32::new(1 << 16);
-
-thread_local! {
-    static LOCAL: Cell<bool> = const { Cell::new(false) };
-}
-
-/// Whether this thread is inside [`run_local`].
-pub(super) fn is_local() -> bool {
-    LOCAL.get()
-}
 
 /// Runs `program` on `ranks` virtual ranks, all on one PE in the calling thread, and returns when all have ended.
 /// Several threads may do this at the same time.
@@ -117,7 +109,7 @@ fn run(
     let pe = unsafe { Pe::new(setup, program, slots.arena()) };
     prepared(slots.arena().header(slots.ids()[1]));
     let entered = pe.enter();
-    let _local = Local(LOCAL.replace(true));
+    let _local = Local::begin();
     let outcome = vrt_core::pe::run().map_err(|error| LaunchError::System {
         what: "run",
         source: std::io::Error::other(error),
@@ -134,14 +126,6 @@ fn run(
         }
         Outcome::Panicked(_, payload) => resume_unwind(payload),
         Outcome::Ended(_) => Ok(()),
-    }
-}
-
-struct Local(bool);
-
-impl Drop for Local {
-    fn drop(&mut self) {
-        LOCAL.set(self.0);
     }
 }
 

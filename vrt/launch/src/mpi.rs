@@ -34,14 +34,16 @@ use vrt_slot::{self, Arena, Place, SlotId, answers, exit_guard};
 
 use crate::agree::{self, Fingerprint};
 use crate::config::{Config, ConfigError};
+use crate::crash;
+use crate::end::{self, flush, leave, leave_well};
+use crate::error::{LaunchError, STATUS_USAGE, report_usage_error};
 use crate::monitor::{SeenNode, WaitingMonitor};
 use crate::parts::Parts;
-use crate::pe_process::{self, flush, leave, leave_well};
+use crate::pe_process;
 use crate::shares::Shares;
 use crate::supervisor::print_deadlock_table;
 use crate::trace::Trace;
 use crate::watchdog::Watchdog;
-use crate::{LaunchError, crash};
 
 /// Runs this process as a PE of a job. Returns only if the job cannot begin.
 pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> {
@@ -99,14 +101,14 @@ fn live(pe: Box<Pe>, config: &Config, world: &MpiWorld) -> Outcome {
         }
         Ok(Outcome::Ended(Ended::Deadlock)) => {
             pe::while_stopped(Pe::send_what_is_left);
-            let table = world.processes.gather_text(&pe_process::waits());
+            let table = world.processes.gather_text(&end::waits());
             if world.id == 0 {
                 print_deadlock_table(&table);
             }
             world.processes.barrier();
             Outcome::Ended(Ended::Deadlock)
         }
-        Ok(Outcome::Panicked(rank, _)) => pe_process::end_after_panic(rank),
+        Ok(Outcome::Panicked(rank, _)) => end::end_after_panic(rank),
         Ok(Outcome::Ended(_)) => {
             pe_process::tell_of_ended_job(config);
             leave(crash::job().map_or(STATUS_RUNTIME, |job| job.status()))
@@ -143,11 +145,11 @@ impl MpiWorld {
             words.chunks(agree::WORDS).map(Fingerprint::from_words).collect();
         if let Some(why) = agree::why_no_job(&all) {
             if self.id == 0 {
-                super::report_usage_error(&LaunchError::Disagreement(why));
+                report_usage_error(&LaunchError::Disagreement(why));
             }
             // Nobody leaves before it has been said.
             self.processes.barrier();
-            leave(i32::from(super::STATUS_USAGE));
+            leave(i32::from(STATUS_USAGE));
         }
         let Some(why) = agree::why_no_moves(&all) else { return (config.clone(), true) };
         let (config, note) = config.clone().without_moves_by_memory();

@@ -3,13 +3,12 @@
 use std::io::Write;
 use std::os::fd::RawFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
 
 use crate::config::{Config, Core};
 use crate::crash;
+use crate::end::{self, end_after_panic, leave, report_waits, waits};
 use crate::parts::Parts;
 use crate::shares::Shares;
-use crate::trace;
 use crate::watchdog::Watchdog;
 use vrt_balance::Balancer;
 use vrt_core::blocking;
@@ -19,14 +18,8 @@ use vrt_core::net::shared::{Ended, Shared};
 use vrt_core::pe::{self, Options, Outcome, Pe, Setup};
 use vrt_slot::external::carried::Prepared;
 use vrt_slot::rank::Program;
-use vrt_slot::report::{self, STATUS_PANIC, STATUS_RUNTIME};
+use vrt_slot::report::{self, STATUS_RUNTIME};
 use vrt_slot::{self, Arena, SlotId, foreign, hooks, outside};
-
-/// Rows of the deadlock table that one PE contributes.
-const ROWS: usize = 100;
-
-/// Where this PE writes what the supervisor prints.
-static REPORT: AtomicI32 = AtomicI32::new(-1);
 
 /// What a PE process starts with.
 pub(super) struct PeInit<'a> {
@@ -92,12 +85,6 @@ pub(super) fn live(init: PeInit<'_>) -> ! {
     }
 }
 
-/// Ends the job because a rank has panicked.
-pub(super) fn end_after_panic(rank: u32) -> ! {
-    report::say(format_args!("rank {rank} panicked; ending the job"));
-    report::end_job(STATUS_PANIC)
-}
-
 /// Prints a PE's final reports.
 pub(super) fn tell_what_was_done(config: &Config) {
     let statistics = config.prints_statistics();
@@ -124,79 +111,8 @@ pub(super) fn tell_of_ended_job(config: &Config) {
     });
 }
 
-/// Ends the whole job with a status, from one of its PEs.
-pub(super) fn end_job(status: i32) -> ! {
-    // SAFETY: the process's heap.
-    unsafe { hooks::use_heap(std::ptr::null_mut()) };
-    if let Some(job) = crash::job() {
-        job.end(Ended::Status, status);
-    }
-    leave(status)
-}
-
-/// Ends this process after writing what is still buffered.
-pub(super) fn leave(status: i32) -> ! {
-    flush();
-    #[cfg(feature = "mpi")]
-    vrt_net_mpi::abort_unless_well(status);
-    leave_well(status)
-}
-
-/// Ends this process, whose MPI has been finalized if it had one.
-pub(super) fn leave_well(status: i32) -> ! {
-    // SAFETY: flushes C's streams; then ends without running destructors of the supervisor's
-    // image.
-    unsafe {
-        libc::fflush(std::ptr::null_mut());
-        libc::_exit(status & 0xff)
-    }
-}
-
-/// Writes out buffered output of this process.
-pub(super) fn flush() {
-    // SAFETY: the process's heap.
-    unsafe { hooks::use_heap(std::ptr::null_mut()) };
-    trace::finish();
-    let _ = std::io::stdout().flush();
-    let _ = std::io::stderr().flush();
-}
-
-/// What the ranks of this PE wait for, one per line.
-pub(super) fn waits() -> String {
-    table_of(&pe::waits())
-}
-
-fn table_of(rows: &[String]) -> String {
-    let mut text: String = rows.iter().take(ROWS).map(|row| format!("{row}\n")).collect();
-    if rows.len() > ROWS {
-        text += &format!("~ and {} more ranks of one PE\n", rows.len() - ROWS);
-    }
-    text
-}
-
-/// Ends the job because none of its ranks can continue: the running one blocks this PE's thread at a word.
-pub(super) fn end_in_deadlock(word: usize) -> ! {
-    let rows = pe::blocked_for_ever(word, || {
-        if let Some(job) = crash::job() {
-            job.end(Ended::Deadlock, STATUS_RUNTIME);
-        }
-    });
-    report_waits(&table_of(&rows));
-    leave(STATUS_RUNTIME)
-}
-
-fn report_waits(text: &str) {
-    let fd = match REPORT.load(Ordering::Relaxed) {
-        // Nobody gathers the tables of PEs that a launcher has started.
-        -1 => libc::STDERR_FILENO,
-        fd => fd,
-    };
-    // SAFETY: `text` is readable; a full pipe only shortens the table.
-    unsafe { libc::write(fd, text.as_ptr().cast(), text.len()) };
-}
-
 fn prepare_process(init: &PeInit<'_>) {
-    REPORT.store(init.report, Ordering::Relaxed);
+    end::report_to(init.report);
     // SAFETY: plain system calls in a process with one thread.
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);

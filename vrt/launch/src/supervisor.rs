@@ -12,12 +12,13 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::config::{Config, available_cores};
+use crate::error::LaunchError;
 use crate::memory_kills::MemoryKills;
 use crate::monitor::Monitor;
 use crate::parts::Parts;
 use crate::pe_process::{self, PeInit};
 use crate::trace::Trace;
-use crate::{LaunchError, crash, local, local_slots, waits};
+use crate::{crash, local, local_slots, waits};
 use vrt_core::net::shared::{Ended, Shared, first_ranks};
 use vrt_core::pe::Looker;
 use vrt_slot::external::carried::Prepared;

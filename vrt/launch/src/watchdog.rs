@@ -23,7 +23,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, AtomicUsize
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use crate::{pe_process, threads};
+use crate::{end, threads};
 use vrt_core::net::shared::{Idleness, Shared};
 use vrt_core::pe::{self, Holder, Pe};
 use vrt_slot::{foreign, report};
@@ -167,7 +167,7 @@ fn tell() -> bool {
                  is there that could wake it",
                 Doing
             ));
-            pe_process::end_in_deadlock(ARGUMENTS[0].load(Ordering::Relaxed))
+            end::end_in_deadlock(ARGUMENTS[0].load(Ordering::Relaxed))
         }
         _ if !stall.is_waited_for() => false,
         Holder::Rank(rank) => {

@@ -1,32 +1,15 @@
 //! A program and all libraries that its images need a copy of.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use object::elf;
 use rustc_hash::FxHashSet;
 
 use crate::elf::Elf;
 use crate::file::MappedFile;
+use crate::linkage::Linkage;
 use crate::search::Search;
 use crate::{LoadError, Options, process, symbols};
-
-/// A module's information about the modules that it needs.
-#[derive(Default)]
-pub(crate) struct Linkage {
-    pub path: PathBuf,
-    /// Its own name, by which other modules know it.
-    pub name: String,
-    pub needed: Vec<String>,
-    /// `DT_RUNPATH`.
-    pub run_path: Vec<String>,
-    /// `DT_RPATH`, which also applies to the modules that this one requires.
-    pub old_run_path: Vec<String>,
-    pub without_system_folders: bool,
-    /// Names under which others have requested it.
-    asked_for_as: Vec<String>,
-    /// The module that required it; `None` for the program.
-    brought_by: Option<usize>,
-}
 
 /// The private modules in the order of symbol lookup: breadth first, beginning with the program.
 pub(crate) struct Closure {

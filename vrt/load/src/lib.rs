@@ -107,7 +107,9 @@ mod file;
 mod image;
 mod layout;
 mod lifecycle;
+mod linkage;
 mod memory;
+mod options;
 mod own_locals;
 mod plan;
 mod process;
@@ -123,6 +125,7 @@ pub mod thread_pointer;
 
 pub use error::{LoadError, MissingSymbol};
 pub use layout::{Code, PAGE};
-pub use plan::{Entry, Module, Options, Plan};
+pub use options::Options;
+pub use plan::{Entry, Module, Plan};
 pub use process_thread::Specific;
 pub use reserve::{ReserveError, thread_reserve};

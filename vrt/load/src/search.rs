@@ -11,9 +11,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::LoadError;
-use crate::closure::Linkage;
 use crate::elf::Elf;
 use crate::file::MappedFile;
+use crate::linkage::Linkage;
 use crate::process;
 
 /// Searched last, unless a module is linked with `-z nodefaultlib`.
@@ -155,28 +155,6 @@ fn cached(cache: &[u8], library: &str) -> Vec<PathBuf> {
     };
     let count = word(MAGIC.len()).unwrap_or(0) as usize;
     (0..count).filter_map(entry).collect()
-}
-
-impl Linkage {
-    /// The directories of a run path, which are separated by colons.
-    fn expand(&self, run_path: &[String]) -> Vec<PathBuf> {
-        let origin = self.origin();
-        let folders = run_path.iter().flat_map(|path| path.split(':'));
-        let folders = folders.filter(|folder| !folder.is_empty());
-        folders
-            .map(|folder| {
-                let origin = origin.to_string_lossy();
-                let folder = folder.replace("${ORIGIN}", &origin).replace("$ORIGIN", &origin);
-                PathBuf::from(folder)
-            })
-            .collect()
-    }
-
-    /// The directory of the module.
-    fn origin(&self) -> PathBuf {
-        let path = std::path::absolute(&self.path).unwrap_or_else(|_| self.path.clone());
-        path.parent().map(Path::to_path_buf).unwrap_or_default()
-    }
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use std::ffi::c_void;
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
+use vrt_core::comm::bytes::zeroed;
 use vrt_core::layout::{LONGEST, Signature};
 use vrt_core::pe::Room;
 
@@ -159,7 +160,7 @@ impl Incoming {
             let room = Room { buffer: at, capacity: len, signature: UNTYPED };
             return Ok(Incoming { room, unpack: None });
         }
-        let mut packed = numbers::zeroed(len)?;
+        let mut packed = zeroed(len)?;
         let room = Room { buffer: packed.as_mut_ptr(), capacity: len, signature: UNTYPED };
         let unpack = Unpack { packed, datatype, to: buf, count };
         Ok(Incoming { room, unpack: Some(Box::new(unpack)) })

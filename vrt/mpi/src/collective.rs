@@ -26,7 +26,8 @@ use std::rc::Rc;
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
-use vrt_core::comm::algorithms::{Collective, Combined, combine_now};
+use vrt_core::comm::algorithms::{Collective, Combined};
+use vrt_core::comm::now::combine_now;
 use vrt_core::operation;
 
 use crate::call::{Call, Export};
@@ -82,10 +83,7 @@ unsafe fn immediate(
 fn own_comm(call: Call, comm: MPI_Comm) -> Outcome<MPI_Comm> {
     let whole = call.process.comm(comm)?;
     let engine = operation::drive(call.may_block(), duplicate(Rc::clone(&whole), *call.site))?;
-    let mut own = Comm::new(engine);
-    own.weights = whole.weights.clone();
-    own.graph = whole.graph.clone();
-    Ok(MPI_Comm(call.process.comms.add(own)))
+    Ok(MPI_Comm(call.process.comms.add(Comm::new(engine))))
 }
 
 /// The persistent form; `make` creates the operation on a communicator.

@@ -26,7 +26,6 @@ use crate::program;
 use crate::request::Request;
 use crate::status::Stat;
 use crate::text;
-use crate::turns::Turns;
 
 /// A communicator, with the data that C attaches to it.
 #[derive(Debug)]
@@ -39,12 +38,6 @@ pub(crate) struct Comm {
     pub(crate) info: RefCell<Info>,
     /// For buffered sends.
     pub(crate) buffer: Cell<(usize, usize)>,
-    /// The weights of a distributed graph's edges, if any: of sources and destinations.
-    pub(crate) weights: Option<(Vec<i32>, Vec<i32>)>,
-    /// The whole graph of a graph communicator: its index and edges.
-    pub(crate) graph: Option<(Vec<i32>, Vec<i32>)>,
-    /// The order of operations that must follow each other.
-    pub(crate) turns: Turns,
 }
 
 /// The part of a communicator with consecutive members that messages need.
@@ -103,9 +96,6 @@ impl Comm {
             attributes: Attributes::default(),
             info: RefCell::default(),
             buffer: Cell::new((0, 0)),
-            weights: None,
-            graph: None,
-            turns: Turns::default(),
         }
     }
 
@@ -255,28 +245,12 @@ pub(crate) unsafe fn made(
     make: impl Future<Output = Result<Option<CommunicatorHandle>, Error>>,
     new: *mut MPI_Comm,
 ) -> Outcome {
-    // SAFETY: as the caller promises.
-    unsafe { made_with(call, comm, make, |_| (), new) }
-}
-
-/// [`made`], for a communicator that needs further steps after the engine has made it.
-///
-/// # Safety
-/// As there.
-pub(crate) unsafe fn made_with(
-    call: Call,
-    comm: &Comm,
-    make: impl Future<Output = Result<Option<CommunicatorHandle>, Error>>,
-    finish: impl FnOnce(&mut Comm),
-    new: *mut MPI_Comm,
-) -> Outcome {
     let engine = operation::drive(call.may_block(), make)?;
     let handle = match engine {
         None => MPI_COMM_NULL,
         Some(engine) => {
-            let mut made = Comm::new(engine);
+            let made = Comm::new(engine);
             made.errhandler.replace(comm.errhandler.borrow().clone());
-            finish(&mut made);
             MPI_Comm(call.process.comms.add(made))
         }
     };
@@ -291,7 +265,6 @@ pub(crate) unsafe fn made_with(
 /// Those of [`create::duplicate`].
 pub(crate) async fn duplicate(comm: Rc<Comm>, site: Site) -> Result<CommunicatorHandle, Error> {
     if comm.is_inter() {
-        let _turn = comm.turns.take(site).await;
         return inter::duplicate(&comm.engine, site).await;
     }
     create::duplicate(&comm.engine, site).await
@@ -311,8 +284,6 @@ fn with_what_comes_along(
     let mut made = Comm::new(engine);
     made.errhandler.replace(comm.errhandler.borrow().clone());
     made.info.replace(info.unwrap_or_default());
-    made.weights = comm.weights.clone();
-    made.graph = comm.graph.clone();
     made.attributes = comm.attributes.copied(call.process, handle.0)?;
     Ok(made)
 }
@@ -375,8 +346,6 @@ unsafe fn idup_by(
         let mut made = Comm::new(engine);
         made.errhandler.replace(comm.errhandler.borrow().clone());
         made.info.replace(info.unwrap_or_default());
-        made.weights = comm.weights.clone();
-        made.graph = comm.graph.clone();
         made.attributes = attributes;
         // SAFETY: the program keeps room for a handle until the request is done.
         unsafe { new.write(MPI_Comm(process.comms.add(made))) };
@@ -414,7 +383,6 @@ unsafe fn split_by(
     let (whole, site) = (Rc::clone(comm), *call.site);
     let make = async move {
         if whole.is_inter() {
-            let _turn = whole.turns.take(site).await;
             return inter::split(&whole.engine, color, key, site).await;
         }
         create::split(&whole.engine, color, key, Shape::Plain, site).await
@@ -463,7 +431,6 @@ unsafe fn of_group(call: Call, handle: MPI_Comm, group: MPI_Group, new: *mut MPI
     let (whole, site) = (Rc::clone(&comm), *call.site);
     let make = async move {
         if whole.is_inter() {
-            let _turn = whole.turns.take(site).await;
             return inter::from_groups(&whole.engine, &group, site).await;
         }
         create::from_group_collective(&whole.engine, &group, site).await
@@ -560,10 +527,7 @@ unsafe fn merge(call: Call, comm: MPI_Comm, high: c_int, new: *mut MPI_Comm) -> 
     let comm = call.process.comm(comm)?;
     comm.expect_inter()?;
     let (whole, site) = (Rc::clone(&comm), *call.site);
-    let make = async move {
-        let _turn = whole.turns.take(site).await;
-        inter::merge(&whole.engine, high != 0, site).await.map(Some)
-    };
+    let make = async move { inter::merge(&whole.engine, high != 0, site).await.map(Some) };
     // SAFETY: as the program promises.
     unsafe { made(call, &comm, make, new) }
 }

@@ -27,6 +27,7 @@ use std::sync::OnceLock;
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_abi::{DATATYPES, Kind, NamedDatatype};
+use vrt_core::comm::bytes::zeroed;
 use vrt_core::layout::{Construction, Datatype, LONGEST, Layout, Scalar};
 
 use crate::attribute::Attributes;
@@ -327,7 +328,7 @@ impl Use {
     /// # Safety
     /// They are readable.
     pub(crate) unsafe fn pack(&self, from: *const u8, count: usize) -> Outcome<Vec<u8>> {
-        let mut packed = numbers::zeroed(self.bytes(count)?)?;
+        let mut packed = zeroed(self.bytes(count)?)?;
         // SAFETY: as the caller promises; the vector is as long.
         unsafe {
             match self {

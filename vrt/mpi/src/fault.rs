@@ -40,6 +40,8 @@ impl From<Error> for Box<Fault> {
     #[cold]
     fn from(error: Error) -> Box<Fault> {
         let class = match error.class() {
+            Class::Comm => MPI_ERR_COMM,
+            Class::NoMemory => MPI_ERR_NO_MEM,
             Class::Count => MPI_ERR_COUNT,
             Class::Type => MPI_ERR_TYPE,
             Class::Tag => MPI_ERR_TAG,

@@ -58,7 +58,6 @@ mod status;
 mod text;
 mod thread_exit;
 mod topology;
-mod turns;
 mod window;
 
 pub use program::{Program, ProgramError, has_function, run};

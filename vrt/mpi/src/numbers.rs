@@ -111,30 +111,6 @@ pub(crate) fn word([low, high]: [c_int; 2]) -> u64 {
     u64::from(low.cast_unsigned()) | u64::from(high.cast_unsigned()) << 32
 }
 
-/// This many zeroed bytes.
-///
-/// # Errors
-/// The rank does not have enough memory.
-pub(crate) fn zeroed(len: usize) -> Outcome<Vec<u8>> {
-    let Ok(layout) = std::alloc::Layout::array::<u8>(len) else { return no_memory(len) };
-    if len == 0 {
-        return Ok(Vec::new());
-    }
-    // SAFETY: the layout has a size, and is that of a vector of so many bytes, all of them zero.
-    unsafe {
-        let at = std::alloc::alloc_zeroed(layout);
-        match at.is_null() {
-            true => no_memory(len),
-            false => Ok(Vec::from_raw_parts(at, len, len)),
-        }
-    }
-}
-
-#[cold]
-fn no_memory<T>(len: usize) -> Outcome<T> {
-    refuse!(MPI_ERR_NO_MEM, "there are no {len} bytes left for this rank")
-}
-
 /// An array given by the program, as the widest type.
 ///
 /// # Errors

@@ -15,10 +15,10 @@ use std::ffi::c_int;
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::comm::create;
-use vrt_core::comm::shape::{Edge, Shape};
+use vrt_core::comm::shape::Shape;
 
 use crate::call::{Call, Export, functions};
-use crate::communicator::{Comm, give, made_with};
+use crate::communicator::{Comm, give, made};
 use crate::fault::Outcome;
 
 /// The functions of topologies.
@@ -49,21 +49,18 @@ unsafe fn give_all(values: &[c_int], to: *mut c_int, room: usize) {
     }
 }
 
-/// Makes a communicator of the ranks in a shape, and returns it to the program.
+/// Makes a communicator of the first ranks in a shape, and returns it to the program.
+///
+/// # Safety
+/// There is room for a handle at `new`.
 unsafe fn make(
     call: Call,
     comm: &Comm,
-    shape: Option<Shape>,
-    finish: impl FnOnce(&mut Comm),
+    places: usize,
+    shape: Shape,
     new: *mut MPI_Comm,
 ) -> Outcome {
-    let color = shape.as_ref().map(|_| 0);
-    let shape = shape.unwrap_or(Shape::Plain);
-    let split = create::split(&comm.engine, color, comm.engine.rank, shape, *call.site);
+    let placed = create::in_shape(&comm.engine, places, shape, *call.site);
     // SAFETY: as the caller promises.
-    unsafe { made_with(call, comm, split, finish, new) }
-}
-
-fn edges_of(ranks: &[i32]) -> Vec<Edge> {
-    ranks.iter().map(|rank| Edge { rank: Some(*rank), label: 0 }).collect()
+    unsafe { made(call, comm, placed, new) }
 }

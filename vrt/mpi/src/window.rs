@@ -1,8 +1,7 @@
 //! Windows (MPI-4.1 chapter 12): memory of a communicator's ranks that they let each other read and write.
 //!
-//! A window knows the address of each rank's part. Inside a node an access consists of loads, stores and atomics on
-//! that memory; to another node it is a message to the rank, whose PE does the same there and answers. Either way it is
-//! complete when the call returns, so an epoch only has to order accesses.
+//! The core has the windows, how their parts are accessed, and their epochs (`vrt_core::rma::window`). Here are units of
+//! displacement, datatypes, attributes, and the memory that MPI allocates.
 //!
 //! | file | subject |
 //! |---|---|
@@ -14,25 +13,20 @@ mod access;
 mod epoch;
 mod make;
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
 use std::rc::Rc;
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
-use vrt_core::comm::CommunicatorHandle;
-use vrt_core::net::shared::Leased;
-use vrt_core::operation::Turns;
-use vrt_core::pe;
-use vrt_core::rma::access::Target;
-use vrt_core::rma::control::Control;
-use vrt_core::rma::epoch::Epoch;
+use vrt_core::rma::window;
 
 use crate::attribute::Attributes;
 use crate::call::{Call, Export, functions};
 use crate::errhandler::Handler;
 use crate::fault::{Outcome, refuse};
 use crate::info::Info;
+use crate::numbers;
 use crate::text;
 
 /// The functions on windows.
@@ -41,25 +35,14 @@ pub(crate) const ALL: [&[Export]; 4] = [EXPORTS, make::EXPORTS, access::EXPORTS,
 /// A window.
 #[derive(Debug)]
 pub(crate) struct Window {
-    comm: CommunicatorHandle,
-    /// By rank: its part, in bytes.
-    targets: Vec<Target>,
+    /// The parts are measured in bytes.
+    core: window::Window,
     /// By rank: bytes per unit of displacement.
     units: Vec<usize>,
-    /// The lock of this rank's part; it is kept until all ranks have freed the window.
-    control: *mut Control,
     /// Memory allocated for the window, freed with it.
     owned: *mut c_void,
     /// The rank's own part, in the form in which the program queries it.
     part: Box<Part>,
-    epoch: Cell<Epoch>,
-    /// For polling calls, such as a flush in a loop.
-    turns: Turns,
-    /// The ranks of the access epoch, and those that this rank's part is exposed to.
-    accessed: RefCell<Vec<c_int>>,
-    exposed_to: RefCell<Vec<c_int>>,
-    /// All ranks of the job share memory.
-    one_node: bool,
     pub(crate) errhandler: RefCell<Handler>,
     pub(crate) attributes: Attributes,
     name: RefCell<String>,
@@ -87,25 +70,6 @@ impl Window {
             MPI_WIN_MODEL => (&raw const self.part.model).cast_mut().cast(),
             _ => return None,
         })
-    }
-
-    /// Keeps a rank's memory in this node, if it is here.
-    #[inline]
-    fn in_reach(&self, rank: usize) -> Option<Leased> {
-        if self.one_node {
-            return Some(Leased::always());
-        }
-        let rank = self.comm.members.get(rank);
-        pe::with(|pe| pe.engine.shared.lease_of(rank))
-    }
-
-    /// Checks that a rank exists.
-    ///
-    /// # Errors
-    /// It does not exist.
-    fn rank(&self, rank: c_int) -> Outcome<usize> {
-        self.comm.job_rank(rank)?;
-        Ok(crate::numbers::index(rank))
     }
 }
 
@@ -136,7 +100,7 @@ functions! {
 }
 
 unsafe fn get_group(call: Call, win: MPI_Win, group: *mut MPI_Group) -> Outcome {
-    let members = find(call, win)?.comm.members.clone();
+    let members = find(call, win)?.core.comm().members.clone();
     // SAFETY: the program gives room for a handle.
     unsafe { group.write(MPI_Group(call.process.groups.add(members))) };
     Ok(())
@@ -173,7 +137,7 @@ unsafe fn get_info(call: Call, win: MPI_Win, info: *mut MPI_Info) -> Outcome {
 
 /// The address of a rank's part in this rank's memory. It is valid as long as both are on this
 /// node.
-unsafe fn shared_query<A: crate::numbers::Whole>(
+unsafe fn shared_query<A: numbers::Whole>(
     call: Call,
     win: MPI_Win,
     rank: c_int,
@@ -185,21 +149,22 @@ unsafe fn shared_query<A: crate::numbers::Whole>(
     let is_shared = match win.part.flavor {
         MPI_WIN_FLAVOR_SHARED => true,
         MPI_WIN_FLAVOR_DYNAMIC => false,
-        _ => win.one_node,
+        _ => win.core.is_on_one_node(),
     };
     if !is_shared {
         refuse!(MPI_ERR_RMA_FLAVOR, "the window is not one of shared memory");
     }
+    let targets = win.core.targets();
     // Of nobody: the first part that has something in it.
     let rank = match rank {
-        MPI_PROC_NULL => win.targets.iter().position(|target| target.len > 0).unwrap_or_default(),
-        _ => win.rank(rank)?,
+        MPI_PROC_NULL => targets.iter().position(|target| target.len > 0).unwrap_or_default(),
+        _ => win.core.target(rank).map(|_| numbers::index(rank))?,
     };
-    let target = &win.targets[rank];
+    let target = &targets[rank];
     // SAFETY: the program gives room for two numbers and a pointer.
     unsafe {
         size.write(target.len as MPI_Aint);
-        crate::numbers::give(win.units[rank] as i64, unit);
+        numbers::give(win.units[rank] as i64, unit);
         base.cast::<usize>().write(target.address.address());
     }
     Ok(())

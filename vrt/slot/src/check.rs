@@ -9,18 +9,17 @@
 //! wipes the stack below itself whenever it returns to a rank ([`wipe_below`]): what is found then
 //! was put there by the rank, or lies in a live frame.
 
-use std::hint::black_box;
-use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
+use crate::arena::Arena;
 use crate::rank::Body;
-use crate::{Arena, SlotHeader};
+use crate::slot::SlotHeader;
+use crate::wipe::ON;
+pub use crate::wipe::{wipe, wipe_below};
 
 /// Words found so far, and the end of the heap when this PE began.
 static FOUND: AtomicU64 = AtomicU64::new(0);
 static HEAP_AT_START: AtomicUsize = AtomicUsize::new(0);
-
-/// Whether the mode is on.
-static ON: AtomicBool = AtomicBool::new(false);
 
 /// Records the current end of the process's heap. Called when a PE begins.
 pub fn begin(on: bool) {
@@ -34,35 +33,6 @@ pub fn begin(on: bool) {
             while (Vec::<u8>::with_capacity(size).leak().as_ptr() as usize) < start {}
         }
     }
-}
-
-/// In the checking mode, clears the stack below the caller. To be called when the runtime returns
-/// to a rank.
-#[inline(always)]
-pub fn wipe_below() {
-    if ON.load(Ordering::Relaxed) {
-        wipe_deep();
-    }
-}
-
-/// Bytes of stack that [`wipe`] clears: more than the frames of a call that suspends its rank, which take a few hundred
-/// bytes in optimised code. Each page of it that the rank has not touched otherwise is an additional page for the rank.
-const OF_A_CALL: usize = if cfg!(debug_assertions) { DEEP } else { 2 << 10 };
-/// More than the depth of the runtime's own calls, less than the smallest stack.
-const DEEP: usize = 32 << 10;
-
-/// Clears the stack below the caller, where earlier calls have left addresses that would be taken for references of the
-/// rank: as far as the frames of a suspending call reach.
-#[cold]
-#[inline(never)]
-pub fn wipe() {
-    black_box(&mut [0u8; OF_A_CALL]);
-}
-
-#[cold]
-#[inline(never)]
-fn wipe_deep() {
-    black_box(&mut [0u8; DEEP]);
 }
 
 fn heap_end() -> usize {

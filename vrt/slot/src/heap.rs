@@ -4,10 +4,13 @@
 //! Memory is returned to the system when the slot is discarded, not with each free: returning pages
 //! costs 0.5 us each, and a program that frees a buffer usually allocates it again.
 
+use std::sync::atomic::{AtomicU32, Ordering};
+
 use dlmalloc::{Allocator, Dlmalloc};
 
-use crate::live::LINE;
-use crate::{HUGE_PAGE, hooks};
+use crate::heap_word::heap_in_use;
+use crate::layout::LINE;
+use crate::pages::HUGE_PAGE;
 
 /// The granularity in which dlmalloc asks for more of the far range.
 const FAR_STEP: usize = 64 << 10;
@@ -47,8 +50,8 @@ impl SlotRanges {
         let step = size.next_multiple_of(FAR_STEP);
         let needed = far + step;
         let end = needed.next_multiple_of(HUGE_PAGE);
-        let spare = (needed - self.far_start) / if crate::memory_is_ample() { 1 } else { 4 };
-        if end - needed <= spare && end <= far_end && crate::has_huge_pages() {
+        let spare = (needed - self.far_start) / if crate::pages::memory_is_ample() { 1 } else { 4 };
+        if end - needed <= spare && end <= far_end && crate::pages::has_huge_pages() {
             end - far
         } else {
             step
@@ -82,7 +85,7 @@ unsafe impl Allocator for SlotRanges {
         let (far, far_end) = self.far.get();
         let step = self.far_step(size);
         if step < size || step > far_end - far {
-            hooks::report_full_heap(size, far_end - self.far_start);
+            report_full_heap(size, far_end - self.far_start);
             return (std::ptr::null_mut(), 0, 0);
         }
         self.far.set((far + step, far_end));
@@ -122,7 +125,7 @@ unsafe impl Send for SlotRanges {}
 /// few bytes in its far range must not cost 2 MiB.
 fn want_huge_pages(start: usize, end: usize) {
     let start = start.next_multiple_of(HUGE_PAGE);
-    if start < end && crate::has_huge_pages() {
+    if start < end && crate::pages::has_huge_pages() {
         let (at, len) = (start as *mut libc::c_void, end - start);
         // SAFETY: changes how the kernel backs a range of the arena, not what is in it.
         unsafe { libc::madvise(at, len, libc::MADV_HUGEPAGE) };
@@ -284,6 +287,30 @@ fn refuse(call: &str, block: *mut u8) -> ! {
         "{call}({block:?}): this is no live block of memory; was it freed before?"
     ));
     std::process::abort()
+}
+
+/// More bytes than any machine has.
+const MOST: usize = 1 << 46;
+
+/// Reports on stderr that the running rank's heap is full. Called inside the allocator: it allocates nothing.
+fn report_full_heap(asked: usize, size: usize) {
+    let slot = heap_in_use();
+    if slot.is_null() {
+        return;
+    }
+    // SAFETY: non-null means that the slot's rank runs on this thread.
+    let rank = unsafe { (*slot).rank.get() };
+    // A program may try sizes, and look what it gets: what no machine has is not reported, and the same
+    // rank not twice.
+    static LAST: AtomicU32 = AtomicU32::new(u32::MAX);
+    if asked > MOST || LAST.swap(rank, Ordering::Relaxed) == rank {
+        return;
+    }
+    crate::report::say(format_args!(
+        "rank {rank}: its heap is full: {asked} more bytes do not fit into a slot of {} MiB; \
+         raise --slot (VRT_SLOT)",
+        size >> 20
+    ));
 }
 
 #[cfg(test)]

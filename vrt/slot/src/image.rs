@@ -424,3 +424,19 @@ pub(crate) unsafe fn discard(arena: &Arena, slot: SlotId) {
         plan.data().iter().cloned().for_each(give_back);
     }
 }
+
+impl Arena {
+    /// Returns the pages of a slot to the system; its contents become zero.
+    ///
+    /// # Safety
+    /// The slot is not used any more: its rank has ended and no live block is left in its heap.
+    pub unsafe fn discard(&self, slot: SlotId) {
+        let (near, far) = self.layout.used_ranges(slot);
+        for (start, len) in [near, far] {
+            // SAFETY: a page-aligned range of our own shared mapping, no longer in use.
+            unsafe { libc::madvise(start as *mut libc::c_void, len, libc::MADV_REMOVE) };
+        }
+        // SAFETY: as the caller promises.
+        unsafe { discard(self, slot) };
+    }
+}

@@ -6,8 +6,8 @@ use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
-use crate::hooks::{in_rank, outside_heap, runtime_heap};
-use crate::image;
+use crate::heap_word::{in_rank, runtime_heap};
+use crate::{image, outside};
 
 /// A function that is interposed in front of libc's.
 #[derive(Clone, Copy, Debug)]
@@ -104,6 +104,16 @@ impl Real {
         }
         !self.address.load(Ordering::Relaxed).is_null()
     }
+}
+
+/// Runs `f`, a call of libc, on the PE's outside heap: a rank may hold what it allocates. A rank's own libc keeps
+/// nothing for others: its allocations belong to the rank. `f` must not suspend the rank.
+#[inline(always)]
+pub fn outside_heap<R>(f: impl FnOnce() -> R) -> R {
+    if image::has_libc() && image::base_of_running().is_some() {
+        return f();
+    }
+    runtime_heap(|| outside::within(f))
 }
 
 /// The call keeps memory for the whole process, which must not be in the heap of the rank that happens to make it.

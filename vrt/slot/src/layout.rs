@@ -16,7 +16,12 @@
 //! [`image`](super::image) is a third range of the slot. Allocations of a PE outside of its ranks lie in separate
 //! ranges after those (see [`outside`](super::outside)).
 
-use crate::SlotId;
+/// A slot's number: equal to the rank's in a job, any free one in `run_local`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct SlotId(pub u32);
+
+/// Ranges begin and end at multiples of this: data in a ring is never shorter.
+pub const LINE: usize = 64;
 
 pub const PAGE: usize = 4096;
 const MIB: usize = 1 << 20;

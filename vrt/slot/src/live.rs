@@ -5,12 +5,11 @@
 //! links after it, so a walk from chunk to chunk finds what can be left out. If the heap is nearly all in use, no walk
 //! is made.
 
+pub use crate::layout::LINE;
 use crate::layout::PAGE;
 use crate::rank::Body;
 use crate::{Arena, SlotHeader, image};
 
-/// Ranges begin and end at multiples of this: data in a ring is never shorter.
-pub const LINE: usize = 64;
 /// Bytes below the address at which a rank has suspended: for what the switch saves.
 const BELOW: usize = 1024;
 /// What the allocator keeps in a free chunk: size, links, and the links of a tree.

@@ -18,31 +18,9 @@
 //! runtime's own state is reached only inside `pe::with`, which cannot suspend.
 
 pub use crate::coroutine::{Body, PANICKED, Resumed, forbid_blocking, take_panic};
+use crate::runtime::RUNTIME;
+pub use crate::runtime::{Program, Runtime, set_runtime};
 pub use crate::waker::{foreign_wakers, rank_waker, remember};
-
-use std::sync::OnceLock;
-
-/// The program that every rank of a job runs; returns the rank's exit status.
-pub type Program = &'static (dyn Fn() -> i32 + Sync);
-
-/// The services of the layer above for ranks.
-#[derive(Clone, Copy, Debug)]
-pub struct Runtime {
-    /// Wakes a rank of the PE with this unique number, from any thread.
-    pub wake: fn(uid: u32, rank: u32),
-    /// Records that the running rank, which suspends next, has called `exit`.
-    pub exit: fn(status: i32),
-    /// Makes this process's PE resume ranks that [have signals](crate::signals::has_some); may be called from anywhere,
-    /// including a signal handler.
-    pub signalled: fn(),
-}
-
-pub(crate) static RUNTIME: OnceLock<Runtime> = OnceLock::new();
-
-/// Sets these services; they stay the same in a process.
-pub fn set_runtime(runtime: Runtime) {
-    let _: &Runtime = RUNTIME.get_or_init(|| runtime);
-}
 
 /// Whether the caller is a rank whose calls may block, not an async one.
 #[inline(always)]

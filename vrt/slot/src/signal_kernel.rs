@@ -26,7 +26,7 @@ use vrt_load::thread_pointer;
 use super::{Caller, For, Info, bit, by_default, children, existing, is_signal, of_slot};
 use crate::hooks::{self, heap_in_use};
 use crate::interpose::Real;
-use crate::rank::RUNTIME;
+use crate::runtime::RUNTIME;
 use crate::{Arena, SlotHeader, SlotId, forked, image, image_thread};
 
 /// The number of the nudge. The last number is the watchdog's.

@@ -70,7 +70,7 @@ unsafe fn wake(slot: *const ()) {
 /// # Safety
 /// As for [`clone`].
 unsafe fn wake_by_ref(slot: *const ()) {
-    if let (Some(slot), Some(runtime)) = (header(slot), crate::rank::RUNTIME.get()) {
+    if let (Some(slot), Some(runtime)) = (header(slot), crate::runtime::RUNTIME.get()) {
         (runtime.wake)(slot.owner.load(Ordering::Acquire), slot.rank.get());
     }
 }

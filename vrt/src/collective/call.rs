@@ -28,7 +28,8 @@ use crate::operation::{
 };
 use crate::request::{PersistentRequest, Request, Scope, immediate};
 use vrt_core::comm::CommunicatorHandle;
-use vrt_core::comm::algorithms::{Collective, Combined, combine_now};
+use vrt_core::comm::algorithms::{Collective, Combined};
+use vrt_core::comm::now::combine_now;
 
 /// What a collective operation is.
 pub(super) trait Description: Sized {

@@ -11,14 +11,12 @@ use crate::collective::moves::{ins, outs};
 use crate::datatype::wire::{Incoming, Outgoing};
 use crate::datatype::{Buffer, BufferMut, PartitionedBuffer, PartitionedBufferMut};
 use crate::error::{At, ErrorKind, OrRefuse};
+use crate::operation::Site;
 use crate::operation::site;
-use crate::operation::{Pending, Site};
 use crate::request::{PersistentRequest, Request, Scope};
 use crate::topology::Communicator;
 use vrt_core::comm::CommunicatorHandle;
-use vrt_core::comm::algorithms::{In, Out};
-use vrt_core::comm::shape::{self, Neighbors};
-use vrt_core::pe::{self, Started};
+use vrt_core::comm::neighbors::{self, Neighbors};
 
 /// Collective operations of a communicator whose ranks are a grid or a graph: with the neighbours,
 /// in their order (of a grid: for each dimension the one below, then the one above).
@@ -561,7 +559,7 @@ fn call<D: Takes<S, R>, S: Given, R: GivenMut>(
     send: S,
     receive: R,
 ) -> Call<'_, D, S, R> {
-    let neighbors = shape::neighbors(comm).ok_or(ErrorKind::NoNeighbors).at(site).or_refuse();
+    let neighbors = neighbors::neighbors(comm).at(site).or_refuse();
     Call::new(comm, site, description(neighbors), send, receive)
 }
 
@@ -605,7 +603,7 @@ impl Description for NeighborAllGather {
         let ins = vec![from.input(); self.0.destinations.len()];
         let outs = to.out().parts(self.0.sources.len());
         // SAFETY: as the caller promises.
-        unsafe { exchange(begun, &self.0, ins, outs) }.await
+        unsafe { neighbors::exchange(begun.collective, &self.0, &ins, &outs) }.await
     }
 }
 
@@ -631,8 +629,9 @@ impl Description for NeighborAllGatherVarcount {
         to: &Vec<Incoming>,
     ) -> Result<(), ErrorKind> {
         let ins = vec![from.input(); self.0.destinations.len()];
+        let outs = outs(to);
         // SAFETY: as the caller promises.
-        unsafe { exchange(begun, &self.0, ins, outs(to)) }.await
+        unsafe { neighbors::exchange(begun.collective, &self.0, &ins, &outs) }.await
     }
 }
 
@@ -661,7 +660,7 @@ impl Description for NeighborAllToAll {
         let ins = from.input().parts(self.0.destinations.len());
         let outs = to.out().parts(self.0.sources.len());
         // SAFETY: as the caller promises.
-        unsafe { exchange(begun, &self.0, ins, outs) }.await
+        unsafe { neighbors::exchange(begun.collective, &self.0, &ins, &outs) }.await
     }
 }
 
@@ -687,54 +686,8 @@ impl Description for NeighborAllToAllVarcount {
         from: &Vec<Outgoing>,
         to: &Vec<Incoming>,
     ) -> Result<(), ErrorKind> {
+        let (ins, outs) = (ins(from), outs(to));
         // SAFETY: as the caller promises.
-        unsafe { exchange(begun, &self.0, ins(from), outs(to)) }.await
-    }
-}
-
-/// # Safety
-/// The buffers are valid until the future is ready.
-async unsafe fn exchange(
-    begun: &Running<'_>,
-    neighbors: &Neighbors,
-    ins: Vec<In>,
-    outs: Vec<Out>,
-) -> Result<(), ErrorKind> {
-    let (collective, site) = (begun.collective, begun.caller.site);
-    collective.number();
-    let mut receiving = Vec::with_capacity(outs.len());
-    for (edge, out) in neighbors.sources.iter().zip(&outs) {
-        let Some(from) = edge.rank else { continue };
-        let pattern = collective.pattern(edge.label, from as usize);
-        // SAFETY: as the caller promises.
-        let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, out.room()) });
-        receiving.push((from as usize, out.1, wait(started, site)));
-    }
-    let mut sending = Vec::with_capacity(ins.len());
-    for (edge, data) in neighbors.destinations.iter().zip(&ins) {
-        let Some(to) = edge.rank else { continue };
-        let message = collective.outbound(edge.label, to as usize, *data);
-        // SAFETY: as the caller promises.
-        sending.push(wait(pe::with(|pe| unsafe { pe.engine.send(&message) }), site));
-    }
-    // All that was begun is waited for, also if something that came does not fit.
-    let mut came = Ok(());
-    for (from, len, receive) in receiving {
-        let outcome = match receive {
-            Ok(outcome) => outcome,
-            Err(pending) => pending.await?,
-        };
-        came = came.and_then(|()| collective.check_came(&outcome, len, from));
-    }
-    for pending in sending.into_iter().filter_map(Result::err) {
-        pending.await?;
-    }
-    came
-}
-
-fn wait(started: Started, site: Site) -> Result<pe::Completion, Pending> {
-    match started {
-        Started::Done(outcome) => Ok(outcome),
-        Started::Pending(request, _) => Err(Pending::new(request, site, None)),
+        unsafe { neighbors::exchange(begun.collective, &self.0, &ins, &outs) }.await
     }
 }

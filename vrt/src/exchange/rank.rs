@@ -22,7 +22,7 @@ use crate::operation::{self, At, OrRefuse, Pending, Site, Ticket};
 use vrt_core::comm::algorithms::{Collective, In, Out};
 use vrt_core::comm::create;
 use vrt_core::comm::handle::CommunicatorHandle;
-use vrt_core::comm::table::exchange_half;
+use vrt_core::comm::records::exchange_half;
 use vrt_core::exchange::party::{All, Found, Inbox, Party, Sent};
 use vrt_core::exchange::{Exchanges, LogGp, counter};
 use vrt_core::mailbox::{ANY, Pattern};

@@ -8,10 +8,10 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 
-use crate::datatype::wire::Incoming;
 use crate::error::{At, Error, ErrorKind, OrRefuse};
 use crate::operation::Site;
 use crate::operation::{Status, site};
+use crate::request::kept::Kept;
 use crate::request::{Request, StaticScope, immediate};
 use vrt_core::mailbox::Pattern;
 use vrt_core::pe::Started;
@@ -27,14 +27,6 @@ enum Start<'a, S, R> {
     /// In the engine: how it stands, what has to be kept, and what it waits for.
     Message(Box<StartWith<'a, S, R, Begun>>),
     Collective(Box<StartWith<'a, S, R, (Boxed, Settle<R>)>>),
-}
-
-/// What a message that was started needs until it is done.
-#[derive(Debug)]
-pub(crate) struct Kept {
-    #[expect(dead_code, reason = "keeps the bytes that are sent")]
-    pub(crate) outgoing: crate::datatype::wire::Outgoing,
-    pub(crate) incoming: Incoming,
 }
 
 /// An operation with its arguments, which can be started any number of times.

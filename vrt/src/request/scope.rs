@@ -110,7 +110,7 @@ impl Drop for LocalScope<'_> {
         }
         if std::thread::panicking() {
             // Somebody may catch the panic.
-            super::die_with_open_requests(open);
+            die_with_open_requests(open);
         }
         vrt_slot::report::say(format_args!(
             "a request scope ended with {open} requests that were not completed"
@@ -154,4 +154,15 @@ where
     F: FnOnce(&LocalScope<'a>) -> R,
 {
     f(&LocalScope::new())
+}
+
+/// A panic unwinds past requests whose buffers the runtime still uses.
+#[cold]
+pub(crate) fn die_with_open_requests(open: usize) -> ! {
+    let rank = vrt_core::pe::current_rank().unwrap_or_default();
+    vrt_slot::report::say(format_args!(
+        "rank {rank}: a panic, whose message is above, leaves the scope of {open} requests that are \
+         under way and cannot be taken back"
+    ));
+    vrt_slot::hooks::runtime_heap(|| vrt_slot::report::end_job(vrt_slot::report::STATUS_PANIC))
 }

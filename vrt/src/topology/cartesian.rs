@@ -5,12 +5,11 @@ use crate::operation::Site;
 use crate::operation::site;
 use crate::operation::{At, OrRefuse, block_on_or_refuse};
 use crate::topology::{Communicator, Rank, SimpleCommunicator};
+use vrt_core::comm::CommunicatorHandle;
 use vrt_core::comm::create;
 use vrt_core::comm::dims;
-use vrt_core::comm::{
-    CommunicatorHandle,
-    shape::{Grid, Shape},
-};
+use vrt_core::comm::grid::Grid;
+use vrt_core::comm::shape::Shape;
 
 /// A grid and the calling rank's place in it.
 ///
@@ -95,13 +94,12 @@ pub(crate) fn create(
     site: Site,
 ) -> Option<CartesianCommunicator> {
     expect_parallel(dims, periods);
-    let places = match dims::places(dims, 0, comm.size) {
+    let places = match dims::places(dims, 1, comm.size) {
         Ok(places) => places,
         Err(error) => panic!("rank {} in {site}: {error}", comm.rank),
     };
-    let color = (comm.rank < places).then_some(0);
     let shape = Shape::Cartesian(Grid { dims: dims.to_vec(), periods: periods.to_vec() });
-    let make = create::split(comm, color, comm.rank, shape, site);
+    let make = create::in_shape(comm, places.unsigned_abs() as usize, shape, site);
     let handle = block_on_or_refuse(make, site)?;
     Some(CartesianCommunicator(SimpleCommunicator(handle)))
 }
@@ -216,9 +214,8 @@ impl CartesianCommunicator {
     /// ```
     #[track_caller]
     pub fn rank_to_coordinates(&self, rank: Rank) -> Vec<Count> {
-        let mut coords = vec![0; self.grid().dims.len()];
-        self.rank_to_coordinates_into(rank, &mut coords);
-        coords
+        self.0.0.job_rank(rank).at(site!("rank_to_coordinates")).or_refuse();
+        self.grid().coordinates_of(rank)
     }
 
     /// [`rank_to_coordinates`](Self::rank_to_coordinates) into a slice.
@@ -295,21 +292,8 @@ impl CartesianCommunicator {
     pub fn subgroup(&self, retain: &[bool]) -> CartesianCommunicator {
         let site = site!("subgroup");
         self.expect_dimensions("retained dimensions", retain.len());
-        let grid = self.grid();
-        let coords = self.rank_to_coordinates(self.rank());
-        let (mut color, mut key) = (0, 0);
-        let mut part = Grid { dims: Vec::new(), periods: Vec::new() };
-        for (d, retained) in retain.iter().enumerate() {
-            if *retained {
-                key = key * grid.dims[d] + coords[d];
-                part.dims.push(grid.dims[d]);
-                part.periods.push(grid.periods[d]);
-            } else {
-                color = color * grid.dims[d] + coords[d];
-            }
-        }
-        let shape = Shape::Cartesian(part);
-        let make = create::split(&self.0.0, Some(color as u32), key, shape, site);
+        let part = self.grid().sub(retain, self.rank());
+        let make = create::part_of_grid(&self.0.0, part, site);
         match block_on_or_refuse(make, site) {
             Some(handle) => CartesianCommunicator(SimpleCommunicator(handle)),
             None => unreachable!("every rank has a color"),

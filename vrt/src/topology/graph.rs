@@ -4,19 +4,11 @@ use crate::Count;
 use crate::operation::Site;
 use crate::operation::{At, OrRefuse, block_on_or_refuse};
 use crate::topology::{Rank, SimpleCommunicator};
+use vrt_core::comm::CommunicatorHandle;
 use vrt_core::comm::create;
-use vrt_core::comm::{
-    CommunicatorHandle,
-    shape::{Edge, Neighbors, Shape},
-};
-
-fn edges(ranks: &[Rank]) -> Vec<Edge> {
-    ranks.iter().map(|rank| Edge { rank: Some(*rank), label: 0 }).collect()
-}
-
-fn ranks(edges: &[Edge]) -> Vec<Rank> {
-    edges.iter().filter_map(|edge| edge.rank).collect()
-}
+use vrt_core::comm::graph::{Adjacency, Graph};
+use vrt_core::comm::neighbors::{NamedEdge, adjacency};
+use vrt_core::comm::shape::Shape;
 
 /// A communicator whose ranks are a graph that each of them knows.
 ///
@@ -42,7 +34,7 @@ impl GraphCommunicator {
     /// Example: [`GraphCommunicator`].
     pub fn neighbors(&self) -> Vec<Rank> {
         match &self.0.0.shape {
-            Shape::Graph(neighbors) => ranks(&neighbors.destinations),
+            Shape::Graph(graph) => graph.neighbors(self.0.0.rank).unwrap_or_default().to_vec(),
             _ => unreachable!("only graphs are made graph communicators"),
         }
     }
@@ -70,9 +62,9 @@ impl GraphCommunicator {
 pub struct DistributedGraphCommunicator(pub(crate) SimpleCommunicator);
 
 impl DistributedGraphCommunicator {
-    fn edges(&self) -> &Neighbors {
+    fn edges(&self) -> &Adjacency {
         match &self.0.0.shape {
-            Shape::DistributedGraph(neighbors) => neighbors,
+            Shape::DistributedGraph(around) => around,
             _ => unreachable!("only graphs are made graph communicators"),
         }
     }
@@ -91,46 +83,29 @@ impl DistributedGraphCommunicator {
     /// });
     /// ```
     pub fn sources(&self) -> Vec<Rank> {
-        ranks(&self.edges().sources)
+        self.edges().sources.clone()
     }
 
     /// To whom the calling rank sends.
     ///
     /// Example: [`sources`](Self::sources).
     pub fn destinations(&self) -> Vec<Rank> {
-        ranks(&self.edges().destinations)
+        self.edges().destinations.clone()
     }
 }
 
 pub(crate) fn create(
     comm: &CommunicatorHandle,
     index: &[Count],
-    all_edges: &[Rank],
+    edges: &[Rank],
     site: Site,
 ) -> Option<GraphCommunicator> {
-    let nodes = index.len();
-    let increasing = index.first().is_none_or(|first| *first >= 0)
-        && index.windows(2).all(|pair| pair[0] <= pair[1]);
-    let last = index.last().copied().unwrap_or_default();
-    let inside = all_edges.iter().all(|rank| *rank >= 0 && (*rank as usize) < nodes);
-    if !increasing || last as usize != all_edges.len() || !inside || nodes > comm.size as usize {
-        panic!(
-            "rank {} in {}: index {index:?} and edges {all_edges:?} are no graph of at most \
-             {} ranks",
-            comm.rank, site, comm.size
-        );
-    }
-    let me = comm.rank as usize;
-    let mine = index.get(me).map(|end| {
-        let begin = if me == 0 { 0 } else { index[me - 1] };
-        edges(&all_edges[begin as usize..*end as usize])
-    });
-    let color = mine.as_ref().map(|_| 0);
-    let mine = mine.unwrap_or_default();
-    let shape = Shape::Graph(Neighbors { sources: mine.clone(), destinations: mine });
-    let make = create::split(comm, color, comm.rank, shape, site);
-    let handle = block_on_or_refuse(make, site)?;
-    Some(GraphCommunicator(SimpleCommunicator(handle)))
+    let graph = match Graph::new(index.to_vec(), edges.to_vec(), comm.size) {
+        Ok(graph) => graph,
+        Err(error) => panic!("rank {} in {site}: {error}", comm.rank),
+    };
+    let make = create::in_shape(comm, index.len(), Shape::Graph(graph), site);
+    Some(GraphCommunicator(SimpleCommunicator(block_on_or_refuse(make, site)?)))
 }
 
 pub(crate) fn create_adjacent(
@@ -141,10 +116,20 @@ pub(crate) fn create_adjacent(
 ) -> DistributedGraphCommunicator {
     create::check_neighbors(comm, sources).at(site).or_refuse();
     create::check_neighbors(comm, destinations).at(site).or_refuse();
-    let neighbors = Neighbors { sources: edges(sources), destinations: edges(destinations) };
-    let make = create::same_ranks(comm, Shape::DistributedGraph(neighbors), site);
-    let handle = block_on_or_refuse(make, site);
-    DistributedGraphCommunicator(SimpleCommunicator(handle))
+    let (sources, destinations) = (sources.to_vec(), destinations.to_vec());
+    of_adjacency(comm, Adjacency { sources, destinations, weights: None }, site)
+}
+
+fn of_adjacency(
+    comm: &CommunicatorHandle,
+    around: Adjacency,
+    site: Site,
+) -> DistributedGraphCommunicator {
+    let (size, shape) = (comm.members.len(), Shape::DistributedGraph(around));
+    match block_on_or_refuse(create::in_shape(comm, size, shape, site), site) {
+        Some(handle) => DistributedGraphCommunicator(SimpleCommunicator(handle)),
+        None => unreachable!("every rank has a place"),
+    }
 }
 
 pub(crate) fn create_from_edges(
@@ -154,26 +139,8 @@ pub(crate) fn create_from_edges(
 ) -> DistributedGraphCommunicator {
     let ends: Vec<Rank> = named.iter().flat_map(|(from, to)| [*from, *to]).collect();
     create::check_neighbors(comm, &ends).at(site).or_refuse();
-    let collect = async {
-        // Every rank gets all edges: how many each names, then the edges, padded to the most.
-        let counts = create::all_gather(comm, [named.len() as i32], site).await?;
-        let most = counts.iter().map(|[n]| *n).max().unwrap_or_default();
-        let mut all = Vec::new();
-        for i in 0..most as usize {
-            let (from, to) = named.get(i).copied().unwrap_or((-1, -1));
-            all.push(create::all_gather(comm, [from, to], site).await?);
-        }
-        // In the order of the ranks that name them.
-        let edges = (0..comm.size as usize)
-            .flat_map(|rank| all.iter().map(move |row| row[rank]))
-            .filter(|[from, _]| *from >= 0);
-        Ok(edges.collect::<Vec<[i32; 2]>>())
-    };
-    let all = block_on_or_refuse(collect, site);
-    let me = comm.rank;
-    let sources: Vec<Rank> =
-        all.iter().filter(|[_, to]| *to == me).map(|[from, _]| *from).collect();
-    let destinations: Vec<Rank> =
-        all.iter().filter(|[from, _]| *from == me).map(|[_, to]| *to).collect();
-    create_adjacent(comm, &sources, &destinations, site)
+    let edge = |(from, to): &(Rank, Rank)| NamedEdge { from: *from, to: *to, weight: 1 };
+    let named: Vec<NamedEdge> = named.iter().map(edge).collect();
+    let around = block_on_or_refuse(adjacency(comm, &named, false, site), site);
+    of_adjacency(comm, around, site)
 }

@@ -19,7 +19,7 @@ use std::time::Instant;
 use serde::{Serialize, de::DeserializeOwned};
 
 use crate::operation::{self, At, ErrorKind, Lasting, OrRefuse, Pending, Site, may_block};
-use vrt_core::comm::table::{self, Reopened};
+use vrt_core::comm::records::{self, Reopened};
 use vrt_core::encoding::{self, DecodeError, EncodeError};
 use vrt_core::migrate::{KeptState, Migration, MoveBy};
 use vrt_core::pe::{self, Completion, Encoded, Engine, Started};
@@ -176,8 +176,8 @@ fn encode<T: Serialize>(state: &T, site: Site) -> Option<KeptState> {
 }
 
 fn try_to_encode<T: Serialize>(state: &T) -> Result<Option<KeptState>, EncodeError> {
-    let len = table::open(|| encoding::encoded_len(state))?;
-    let records = match table::records() {
+    let len = records::open(|| encoding::encoded_len(state))?;
+    let records = match records::records() {
         none if none.is_empty() => Vec::new(),
         records => encoding::encode(&records)?,
     };
@@ -186,7 +186,7 @@ fn try_to_encode<T: Serialize>(state: &T) -> Result<Option<KeptState>, EncodeErr
         return Ok(None);
     };
     let (room, behind) = kept.write().split_at_mut(len);
-    table::open(|| encoding::encode_into(state, room))?;
+    records::open(|| encoding::encode_into(state, room))?;
     let trailer = (records.len() as u64).to_le_bytes();
     for (to, byte) in behind.iter_mut().zip(records.iter().chain(&trailer)) {
         to.write(*byte);
@@ -203,7 +203,7 @@ fn decode_with<T: DeserializeOwned, R>(
     let records = trailer.try_into().map_or(0, u64::from_le_bytes) as usize;
     let (state, records) = bytes.split_at(bytes.len().saturating_sub(records));
     let again = again(records)?;
-    Ok((table::open(|| encoding::decode_own(state))?, again))
+    Ok((records::open(|| encoding::decode_own(state))?, again))
 }
 
 /// The state, where the communicators are still there.
@@ -217,7 +217,7 @@ fn decode_again<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, Option<Reopened
         if records.is_empty() {
             return Ok(None);
         }
-        encoding::decode_own(records).map(|records| Some(table::reopen(records)))
+        encoding::decode_own(records).map(|records| Some(records::reopen(records)))
     })
 }
 

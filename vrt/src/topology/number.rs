@@ -2,7 +2,7 @@
 //!
 //! The number is the communicator's context. In what is given to
 //! [`migrate`](crate::topology::Communicator::migrate) a communicator is written as its number, and found
-//! again by it when the program begins again (`vrt_core::comm::table`). Elsewhere it cannot be written: to
+//! again by it when the program begins again (`vrt_core::comm::records`). Elsewhere it cannot be written: to
 //! another rank the number says nothing.
 
 use serde::de::Error as _;
@@ -10,7 +10,7 @@ use serde::ser::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use vrt_core::comm::handle::{CommunicatorHandle, Members};
 use vrt_core::comm::shape::Shape;
-use vrt_core::comm::{SELF, WORLD, table};
+use vrt_core::comm::{SELF, WORLD, records};
 
 use crate::ffi::MPI_Comm;
 use crate::raw::{AsRaw, FromRaw};
@@ -34,7 +34,7 @@ fn find(number: u32) -> Option<CommunicatorHandle> {
     match number {
         WORLD => Some(SimpleCommunicator::world().0),
         SELF => Some(SimpleCommunicator::self_comm().0),
-        number => table::find(number),
+        number => CommunicatorHandle::find(number),
     }
 }
 
@@ -67,7 +67,7 @@ numbers!(SimpleCommunicator, InterCommunicator, CartesianCommunicator);
 
 /// Writes a communicator as a part of its rank's state.
 fn write<S: Serializer>(handle: &CommunicatorHandle, serializer: S) -> Result<S::Ok, S::Error> {
-    if !table::is_open() {
+    if !records::is_open() {
         return Err(S::Error::custom(
             "a communicator can be written as a part of the state given to `migrate` only: to other ranks \
              it means nothing",
@@ -79,7 +79,7 @@ fn write<S: Serializer>(handle: &CommunicatorHandle, serializer: S) -> Result<S:
 /// The communicator that was written.
 fn read<'de, D: Deserializer<'de>>(deserializer: D) -> Result<CommunicatorHandle, D::Error> {
     let number = u32::deserialize(deserializer)?;
-    if !table::is_open() {
+    if !records::is_open() {
         return Err(D::Error::custom(
             "a communicator can be read as a part of the state given to `migrate` only",
         ));

@@ -1,67 +1,11 @@
-//! When accesses are allowed, and what they have seen afterwards (MPI-4.1 section 12.5).
-//!
-//! Accesses are done when they return, so an epoch only has to order them: by a barrier, by
-//! messages, or by a lock in the heap of the rank whose memory it is about. A rank that waits for a
-//! lock lets others run, soon for longer.
+//! When accesses are allowed, and what they have seen afterwards (MPI-4.1 section 12.5): the core's epochs.
 
-use std::sync::atomic::{Ordering, fence};
-use std::time::Duration;
-
-use crate::datatype::{Equivalence, Signature};
-use crate::error::{At, ErrorKind, OrRefuse, refuse};
-use crate::operation::block_on_or_refuse;
-use crate::operation::site;
-use crate::operation::{self, Site, background, sleep_async};
-use crate::operation::{block_on_at, yield_now_async};
+use crate::datatype::Equivalence;
+use crate::error::{At, OrRefuse};
+use crate::operation::{block_on_or_refuse, site};
 use crate::topology::{Group, Rank};
 use crate::window::Window;
-use vrt_core::comm::algorithms::Collective;
-use vrt_core::comm::handle::CommunicatorHandle;
-use vrt_core::mailbox::Pattern;
-use vrt_core::pe::{self, Mode, Outbound, Room};
 use vrt_core::rma::control::LockKind;
-use vrt_core::rma::epoch::{Epoch, EpochCall};
-use vrt_core::rma::remote;
-
-pub(super) async fn barrier(comm: &CommunicatorHandle, site: Site) {
-    fence(Ordering::SeqCst);
-    let collective = Collective::begin(comm, site);
-    // SAFETY: there are no buffers.
-    unsafe { collective.barrier() }.await.at(site).or_refuse();
-    fence(Ordering::SeqCst);
-}
-
-/// Messages of an epoch.
-const POSTED: i32 = 1;
-const COMPLETED: i32 = 2;
-
-async fn tell(comm: &CommunicatorHandle, ranks: &[Rank], tag: i32, site: Site) {
-    for rank in ranks {
-        let message = Outbound {
-            context: comm.context,
-            to: comm.job_rank(*rank).at(site).or_refuse(),
-            source: comm.rank,
-            tag,
-            data: std::ptr::null(),
-            len: 0,
-            mode: Mode::Standard,
-            signature: Signature::ANY,
-        };
-        // SAFETY: there is no data.
-        unsafe { operation::send(message, site) }.await.at(site).or_refuse();
-    }
-}
-
-async fn hear(comm: &CommunicatorHandle, ranks: &[Rank], tag: i32, site: Site) {
-    for rank in ranks {
-        let pattern = Pattern { context: comm.context, source: *rank, tag };
-        // SAFETY: there is no data.
-        unsafe { operation::receive(pattern, Room::untyped(std::ptr::null_mut(), 0), site) }
-            .await
-            .at(site)
-            .or_refuse();
-    }
-}
 
 impl<T: Equivalence + Copy> Window<'_, T> {
     /// Waits until all ranks are here: what was accessed before is done then, and everything may be
@@ -86,9 +30,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn fence(&self) {
         let site = site!("fence");
-        self.expect_epoch(EpochCall::Fence, site);
-        block_on_at(barrier(&self.comm, site), site);
-        self.epoch.set(Epoch::Fence);
+        block_on_or_refuse(self.core.fence(true, site), site);
     }
 
     /// [`fence`](Self::fence) for async ranks. Dropped early, it counts as this rank's fence, but the
@@ -116,12 +58,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn fence_async(&self) -> impl Future<Output = ()> {
         let site = site!("fence_async");
-        async move {
-            self.expect_epoch(EpochCall::Fence, site);
-            let comm = self.comm.clone();
-            background(async move { barrier(&comm, site).await }).await;
-            self.epoch.set(Epoch::Fence);
-        }
+        async move { self.core.lasting_fence(true, site).await.at(site).or_refuse() }
     }
 
     /// [`fence`](Self::fence), after which nothing is accessed until an epoch begins
@@ -145,8 +82,8 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     /// ```
     #[track_caller]
     pub fn last_fence(&self) {
-        self.fence();
-        self.epoch.set(Epoch::None);
+        let site = site!("last_fence");
+        block_on_or_refuse(self.core.fence(false, site), site);
     }
 
     /// Lets the ranks of a group access this rank's memory, until [`wait`](Self::wait)
@@ -174,15 +111,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn post(&self, group: &dyn Group) {
         let site = site!("post");
-        let ranks = self.ranks_of(group, site);
-        let mut exposed_to = self.exposed_to.borrow_mut();
-        if !exposed_to.is_empty() {
-            self.refuse(&format!("ranks {:?} may access already", *exposed_to), site);
-        }
-        exposed_to.clone_from(&ranks);
-        drop(exposed_to);
-        fence(Ordering::SeqCst);
-        block_on_at(tell(&self.comm, &ranks, POSTED, site), site);
+        block_on_or_refuse(self.core.post(group.members(), site), site);
     }
 
     /// Waits until the ranks of a group have posted: their memory may be accessed then, until
@@ -195,12 +124,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn start(&self, group: &dyn Group) {
         let site = site!("start");
-        self.expect_epoch(EpochCall::Start, site);
-        let ranks = self.ranks_of(group, site);
-        block_on_at(hear(&self.comm, &ranks, POSTED, site), site);
-        fence(Ordering::SeqCst);
-        *self.accessed.borrow_mut() = ranks;
-        self.epoch.set(Epoch::Started);
+        block_on_or_refuse(self.core.start(group.members(), site), site);
     }
 
     /// Ends what [`start`](Self::start) began.
@@ -212,11 +136,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn complete(&self) {
         let site = site!("complete");
-        self.expect_epoch(EpochCall::Complete, site);
-        self.epoch.set(Epoch::None);
-        let ranks = std::mem::take(&mut *self.accessed.borrow_mut());
-        fence(Ordering::SeqCst);
-        block_on_at(tell(&self.comm, &ranks, COMPLETED, site), site);
+        block_on_or_refuse(self.core.complete(site), site);
     }
 
     /// Waits until all ranks that were let in by [`post`](Self::post) have completed: not at all, if none was.
@@ -225,9 +145,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn wait(&self) {
         let site = site!("wait");
-        let ranks = std::mem::take(&mut *self.exposed_to.borrow_mut());
-        block_on_at(hear(&self.comm, &ranks, COMPLETED, site), site);
-        fence(Ordering::SeqCst);
+        block_on_or_refuse(self.core.wait(site), site);
     }
 
     /// Whether all ranks that were let in by [`post`](Self::post) have completed; then the epoch
@@ -252,19 +170,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn test(&self) -> bool {
         let site = site!("test");
-        let ranks = self.exposed_to.borrow().clone();
-        let context = self.comm.context;
-        let completed = |rank: &Rank| {
-            let pattern = Pattern { context, source: *rank, tag: COMPLETED };
-            pe::with(|pe| pe.engine.probe(pattern)).is_some()
-        };
-        let all = ranks.iter().all(completed);
-        if all {
-            self.wait();
-        } else {
-            block_on_at(yield_now_async(), site);
-        }
-        all
+        block_on_or_refuse(self.core.test(site), site)
     }
 
     /// Locks a rank's memory (section 12.5.3); it may be accessed until [`unlock`](Self::unlock).
@@ -291,14 +197,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn lock(&self, kind: LockKind, rank: Rank) {
         let site = site!("lock");
-        self.expect_epoch(EpochCall::Lock, site);
-        self.comm.job_rank(rank).at(site).or_refuse();
-        if self.accessed.borrow().contains(&rank) {
-            self.refuse(&format!("rank {rank} is locked already"), site);
-        }
-        block_on_at(self.acquire(kind, rank, site), site);
-        self.accessed.borrow_mut().push(rank);
-        self.epoch.set(Epoch::Locked);
+        block_on_or_refuse(self.core.lock(kind, rank, site), site);
     }
 
     /// Ends what [`lock`](Self::lock) began: what was accessed is done.
@@ -310,20 +209,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn unlock(&self, rank: Rank) {
         let site = site!("unlock");
-        let mut locked = self.accessed.borrow_mut();
-        match (self.epoch.get(), locked.iter().position(|locked| *locked == rank)) {
-            (Epoch::Locked, Some(at)) => {
-                locked.swap_remove(at);
-            }
-            _ => self.refuse(&format!("rank {rank} is not locked"), site),
-        }
-        if locked.is_empty() {
-            self.epoch.set(Epoch::None);
-        }
-        drop(locked);
-        fence(Ordering::SeqCst);
-        self.release(rank, site);
-        self.turns.count();
+        block_on_or_refuse(self.core.unlock(rank, site), site);
     }
 
     /// Locks the memory of all ranks, shared (`MPI_Win_lock_all`).
@@ -349,14 +235,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn lock_all(&self) {
         let site = site!("lock_all");
-        self.expect_epoch(EpochCall::LockAll, site);
-        let acquire = async {
-            for rank in 0..self.comm.size {
-                self.acquire(LockKind::Shared, rank, site).await;
-            }
-        };
-        block_on_at(acquire, site);
-        self.epoch.set(Epoch::LockedAll);
+        block_on_or_refuse(self.core.lock_all(site), site);
     }
 
     /// Ends what [`lock_all`](Self::lock_all) began.
@@ -368,11 +247,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     #[track_caller]
     pub fn unlock_all(&self) {
         let site = site!("unlock_all");
-        self.expect_epoch(EpochCall::UnlockAll, site);
-        self.epoch.set(Epoch::None);
-        fence(Ordering::SeqCst);
-        (0..self.comm.size).for_each(|rank| self.release(rank, site));
-        self.turns.count();
+        block_on_or_refuse(self.core.unlock_all(site), site);
     }
 
     /// What this rank did to a rank's memory is done, there and here (section 12.5.4).
@@ -398,12 +273,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     /// ```
     #[track_caller]
     pub fn flush(&self, rank: Rank) {
-        let site = site!("flush");
-        self.comm.job_rank(rank).at(site).or_refuse();
-        self.expect_epoch(EpochCall::Flush, site);
-        self.expect_access(rank, site);
-        fence(Ordering::SeqCst);
-        self.turns.count();
+        self.core.flush(rank).at(site!("flush")).or_refuse();
     }
 
     /// [`flush`](Self::flush) for all ranks that are locked.
@@ -428,9 +298,7 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     /// ```
     #[track_caller]
     pub fn flush_all(&self) {
-        self.expect_epoch(EpochCall::Flush, site!("flush_all"));
-        fence(Ordering::SeqCst);
-        self.turns.count();
+        self.core.flush_all().at(site!("flush_all")).or_refuse();
     }
 
     /// Makes what others have written seen here, and what this rank has stored seen there
@@ -454,73 +322,6 @@ impl<T: Equivalence + Copy> Window<'_, T> {
     /// });
     /// ```
     pub fn sync(&self) {
-        fence(Ordering::SeqCst);
-        self.turns.count();
-        // What the others have written meanwhile is seen as well.
-        fence(Ordering::SeqCst);
-    }
-
-    async fn acquire(&self, kind: LockKind, rank: Rank, site: Site) {
-        let target = &self.targets[rank as usize];
-        for tries in 0u32.. {
-            let here = self.in_reach(rank).map(|_leased| target.control().try_lock(kind));
-            let locked = match here {
-                Some(locked) => locked,
-                None => {
-                    let rank = self.comm.members.get(rank as usize);
-                    remote::try_lock(rank, self.comm.context, kind, site).await.at(site).or_refuse()
-                }
-            };
-            if locked {
-                break;
-            }
-            match tries {
-                0..100 => yield_now_async().await,
-                _ => sleep_async(Duration::from_micros(20)).await,
-            }
-        }
-        fence(Ordering::SeqCst);
-    }
-
-    fn release(&self, rank: Rank, site: Site) {
-        let target = &self.targets[rank as usize];
-        let here = self.in_reach(rank).map(|_leased| target.control().unlock());
-        if here.is_none() {
-            let rank = self.comm.members.get(rank as usize);
-            block_on_or_refuse(remote::unlock(rank, self.comm.context, site), site);
-        }
-    }
-
-    /// The ranks of a group, in this window's communicator.
-    fn ranks_of(&self, group: &dyn Group, site: Site) -> Vec<Rank> {
-        let place = |member: u32| match self.comm.members.position(member) {
-            Some(rank) => rank as Rank,
-            None => self.refuse(&format!("rank {member} of the job has no part in it"), site),
-        };
-        group.members().iter().map(place).collect()
-    }
-
-    fn expect_epoch(&self, step: EpochCall, site: Site) {
-        if let Err(error) = self.epoch.get().expect(step) {
-            self.refuse(&error.to_string(), site);
-        }
-    }
-
-    #[inline]
-    pub(super) fn expect_access(&self, rank: Rank, site: Site) {
-        let listed = || self.accessed.borrow().contains(&rank);
-        if !self.epoch.get().lets_access(listed) {
-            self.refuse_access(rank, site);
-        }
-    }
-
-    #[cold]
-    fn refuse_access(&self, rank: Rank, site: Site) -> ! {
-        let epoch = self.epoch.get();
-        self.refuse(&format!("the memory of rank {rank} may not be accessed now: {epoch:?}"), site);
-    }
-
-    fn refuse(&self, why: &str, site: Site) -> ! {
-        refuse(ErrorKind::Epoch { why: why.to_owned() }, site)
+        self.core.sync();
     }
 }

@@ -184,7 +184,7 @@ fn windows_used_wrongly() {
         window.fence();
         window.put(1, 3, &[1, 2]);
     });
-    fails(1, &["in get", "the memory of rank 0 may not be accessed now"], |world| {
+    fails(1, &["in get", "the memory of rank 0 is accessed outside of an epoch for it"], |world| {
         let window = world.allocate_window(vec![0u32; 4]);
         window.get(0, 0, &mut [0; 1]);
     });
@@ -193,16 +193,20 @@ fn windows_used_wrongly() {
         window.fence();
         window.get(4, 0, &mut [0; 1]);
     });
-    fails(1, &["in flush", "this epoch does not allow it: Fence"], |world| {
+    fails(1, &["in flush", "this epoch does not allow it: Fenced"], |world| {
         let window = world.allocate_window(vec![0u32; 4]);
         window.fence();
         window.flush(0);
     });
-    fails(2, &["in flush", "the memory of rank 0 may not be accessed now"], |world| {
-        let window = world.allocate_window(vec![0u32; 4]);
-        window.lock(LockKind::Shared, 1);
-        window.flush(0);
-    });
+    fails(
+        2,
+        &["in flush", "the memory of rank 0 is accessed outside of an epoch for it"],
+        |world| {
+            let window = world.allocate_window(vec![0u32; 4]);
+            window.lock(LockKind::Shared, 1);
+            window.flush(0);
+        },
+    );
     fails(1, &["in flush_all", "this epoch does not allow it: None"], |world| {
         world.allocate_window(vec![0u32; 4]).flush_all();
     });

@@ -4,7 +4,8 @@ use std::ffi::{OsStr, OsString};
 use std::fmt::Write;
 use std::path::PathBuf;
 
-use super::{Error, Language};
+use super::error::Error;
+use super::language::Language;
 use crate::MISSING_NAMES;
 
 /// What a wrapper is asked to do.

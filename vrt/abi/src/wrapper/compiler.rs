@@ -8,7 +8,9 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use super::{Error, Language, find_program, flags};
+use super::command::{find_program, shown};
+use super::error::Error;
+use super::language::Language;
 use crate::{LIBRARY, STUB};
 
 /// A compiler: a program, and arguments that come before all others, as in `ccache gcc`.
@@ -49,7 +51,7 @@ impl Compiler {
 
     /// The command as a user would write it.
     pub fn shown(&self) -> String {
-        flags::shown(&self.words)
+        shown(&self.words)
     }
 
     /// Becomes the compiler; returns only if that is not possible.

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use super::Language;
+use super::language::Language;
 
 /// Why a wrapper could not do what it was asked for.
 #[derive(Debug, thiserror::Error)]

@@ -3,7 +3,7 @@
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-use super::Prefix;
+use super::prefix::Prefix;
 
 /// A frame that is larger than what lies unused below a rank's stack would reach another rank's memory: so
 /// each of its pages is touched in turn.
@@ -100,31 +100,6 @@ pub fn around(prefix: &Prefix, stage: Stage, arguments: Vec<OsString>) -> Vec<Os
     [before, arguments, after].concat()
 }
 
-/// Arguments in a line, in quotation marks where a blank or another letter needs them. The marks
-/// begin behind the option, as build systems expect it: `-I"/a b"`.
-pub fn shown(arguments: &[OsString]) -> String {
-    let quoted = arguments.iter().map(|argument| {
-        let argument = argument.to_string_lossy();
-        let plain = |c: char| c.is_alphanumeric() || "-_=+.,:/@%".contains(c);
-        if !argument.is_empty() && argument.chars().all(plain) {
-            return argument.into_owned();
-        }
-        let options = ["-I", "-L", "-Wl,"];
-        let option = options.into_iter().find(|option| argument.starts_with(option));
-        let (option, value) = argument.split_at(option.map_or(0, str::len));
-        let mut quoted = format!("{option}\"");
-        for c in value.chars() {
-            if matches!(c, '"' | '\\' | '$' | '`') {
-                quoted.push('\\');
-            }
-            quoted.push(c);
-        }
-        quoted.push('"');
-        quoted
-    });
-    quoted.collect::<Vec<_>>().join(" ")
-}
-
 fn joined(option: &str, path: &Path) -> OsString {
     let mut argument = OsString::from(option);
     argument.push(path);
@@ -143,6 +118,7 @@ fn begins_with(argument: &OsStr, prefixes: &[&str]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::wrapper::command::shown;
 
     fn words(line: &str) -> Vec<OsString> {
         line.split_whitespace().map(OsString::from).collect()

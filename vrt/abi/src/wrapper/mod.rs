@@ -11,67 +11,26 @@
 //! ```
 
 mod arguments;
+mod command;
 mod compiler;
 mod error;
 mod flags;
+mod language;
 mod prefix;
 
+use std::env;
 use std::ffi::OsString;
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::{env, fmt};
 
 pub use error::Error;
+pub use language::Language;
 pub use prefix::Prefix;
 
 use arguments::{Job, Query};
 use compiler::Compiler;
 use flags::{Stage, flags};
-
-/// What a wrapper compiles.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Language {
-    /// C, by `vrtcc`.
-    C,
-    /// C++, by `vrtcxx`.
-    Cxx,
-}
-
-impl Language {
-    /// The wrapper's name.
-    pub fn wrapper(self) -> &'static str {
-        match self {
-            Language::C => "vrtcc",
-            Language::Cxx => "vrtcxx",
-        }
-    }
-
-    /// The environment variable that names the compiler.
-    pub fn variable(self) -> &'static str {
-        match self {
-            Language::C => "VRT_CC",
-            Language::Cxx => "VRT_CXX",
-        }
-    }
-
-    /// The compiler that is used if the variable is not set.
-    pub fn compiler(self) -> &'static str {
-        match self {
-            Language::C => "cc",
-            Language::Cxx => "c++",
-        }
-    }
-}
-
-impl fmt::Display for Language {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Language::C => "C",
-            Language::Cxx => "C++",
-        })
-    }
-}
 
 /// The wrapper, with the arguments of this process. It returns only where no compiler was run in
 /// the place of this process: when a question is answered, or something is wrong.
@@ -140,15 +99,15 @@ fn answer(
                 }
                 _ => flags::around(&prefix, stage, arguments.to_vec()),
             };
-            format!("{} {}", compiler.shown(), flags::shown(&arguments))
+            format!("{} {}", compiler.shown(), command::shown(&arguments))
         }
         Query::CompileCommand | Query::LinkCommand => {
             let [before, after] = flags(&prefix()?, Stage::Link);
             let flags = if query == Query::CompileCommand { before } else { after };
-            format!("{} {}", Compiler::of(language)?.shown(), flags::shown(&flags))
+            format!("{} {}", Compiler::of(language)?.shown(), command::shown(&flags))
         }
-        Query::CompileFlags => flags::shown(&flags(&prefix()?, Stage::Compile)[0]),
-        Query::LinkFlags => flags::shown(&flags(&prefix()?, Stage::Link)[1]),
+        Query::CompileFlags => command::shown(&flags(&prefix()?, Stage::Compile)[0]),
+        Query::LinkFlags => command::shown(&flags(&prefix()?, Stage::Link)[1]),
         Query::IncludeDirectories => shown(prefix()?.include()),
         Query::LibraryDirectories => shown(prefix()?.linked()),
         Query::Libraries => "mpi_abi".to_owned(),
@@ -163,13 +122,4 @@ fn answer(
         Query::Prefix => shown(prefix()?.path().to_owned()),
         Query::Help => arguments::help(language),
     })
-}
-
-/// Where a program is: as it is, or where `PATH` says.
-fn find_program(name: &Path) -> Option<PathBuf> {
-    if name.components().count() > 1 {
-        return name.exists().then(|| name.to_owned());
-    }
-    let path = env::var_os("PATH")?;
-    env::split_paths(&path).map(|directory| directory.join(name)).find(|path| path.is_file())
 }

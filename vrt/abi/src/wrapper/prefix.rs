@@ -14,7 +14,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use std::{env, fs, process};
 
 use super::compiler::Compiler;
-use super::{Error, Language};
+use super::error::Error;
+use super::language::Language;
 use crate::{HEADER, LIBRARY, VERSION_HASH, pkg_config};
 
 /// What the linker looks for when it is told `-lmpi_abi`.

@@ -46,8 +46,8 @@ use std::time::Duration;
 
 use rustc_hash::FxBuildHasher;
 
-use crate::blocking::calls::{errno, real_syscall};
 use crate::blocking::suspend::{may_suspend, suspend_until};
+use crate::blocking::system::{errno, nanoseconds, real_syscall};
 use crate::blocking::{parking, states};
 use crate::pe::{self, Locks};
 use vrt_slot::Arena;
@@ -168,12 +168,6 @@ impl Call {
         };
         Some(now.saturating_add(left))
     }
-}
-
-/// Nanoseconds of a time that is not negative.
-pub(super) fn nanoseconds(time: &libc::timespec) -> u64 {
-    let second = Duration::from_secs(1).as_nanos() as u64;
-    (time.tv_sec as u64).saturating_mul(second).saturating_add(time.tv_nsec as u64)
 }
 
 /// What a clock says, in nanoseconds; 0 where there is no such clock.

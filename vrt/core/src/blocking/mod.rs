@@ -27,6 +27,7 @@ mod parking;
 mod signals;
 mod states;
 mod suspend;
+mod system;
 
 pub use calls::{SCHED_YIELD, in_front};
 pub use futex::Futexes;

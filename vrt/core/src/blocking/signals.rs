@@ -3,8 +3,8 @@
 
 use std::ffi::{c_int, c_void};
 
-use crate::blocking::calls::{length, libcs, past_others_signals, to_milliseconds, with_mask};
 use crate::blocking::suspend::{FAR, WaitEnd, wait_for};
+use crate::blocking::system::{length, libcs, past_others_signals, to_milliseconds, with_mask};
 use crate::pe;
 use vrt_slot::external::processes;
 use vrt_slot::interpose::{InFront, Real};

@@ -39,10 +39,10 @@ use std::cell::Cell;
 use crate::comm::CommunicatorHandle;
 use crate::comm::bytes::expect_type;
 pub use crate::comm::bytes::{In, Out};
-use crate::comm::combine::{PHASE_BITS, combine};
-use crate::comm::combined::check_agreement;
-pub use crate::comm::combined::{Combined, combine_now};
-use crate::comm::spec::Spec;
+use crate::comm::combine::combine;
+pub use crate::comm::combined::Combined;
+use crate::comm::long::FIRST_WINDOW;
+use crate::comm::spec::{PHASE_BITS, Spec, check_agreement};
 use crate::error::{Error, Site};
 use crate::mailbox::Pattern;
 use crate::operation::{self, Pending};
@@ -367,6 +367,24 @@ impl Collective {
             Started::Pending(request, _) => Pending::new(request, self.site, None).await?,
         };
         check_agreement(&outcome, spec)
+    }
+
+    /// Folds a long vector among the ranks of each PE and then among PEs, a window after the other.
+    ///
+    /// # Safety
+    /// The buffers are valid for their lengths until the future is ready.
+    pub(super) async unsafe fn combine_windows(
+        &self,
+        windows: usize,
+        combined: &Combined,
+    ) -> Result<(), Error> {
+        for i in 0..windows {
+            let window = combined.window(i, windows, &self.comm);
+            let spec = Spec { whole: combined.input.1, ..window.spec(&self.comm) };
+            // SAFETY: as the caller promises, of a part of the buffers.
+            unsafe { self.combine_as(&spec, FIRST_WINDOW + i as u32, &window) }.await?;
+        }
+        Ok(())
     }
 
     /// The message by which this rank sends `data` to the rank `to` in a phase of the operation,

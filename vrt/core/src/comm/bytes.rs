@@ -87,6 +87,26 @@ impl Out {
     }
 }
 
+/// Zeros, as many as a program asks for.
+///
+/// # Errors
+/// There is no memory for them.
+pub fn zeroed(bytes: usize) -> Result<Vec<u8>, Error> {
+    let none = Error::NoMemory { bytes };
+    let Ok(layout) = std::alloc::Layout::array::<u8>(bytes) else { return Err(none) };
+    if bytes == 0 {
+        return Ok(Vec::new());
+    }
+    // SAFETY: the layout has a size, and is that of a vector of so many bytes, all of them zero.
+    unsafe {
+        let at = std::alloc::alloc_zeroed(layout);
+        match at.is_null() {
+            true => Err(none),
+            false => Ok(Vec::from_raw_parts(at, bytes, bytes)),
+        }
+    }
+}
+
 /// Checks that the element type of `bytes` bytes of one buffer matches that of the other.
 ///
 /// # Errors

@@ -33,30 +33,18 @@
 
 use std::rc::Rc;
 
-use crate::comm::groups::{self, Groups, Taking};
+use crate::comm::groups::{Groups, Taking};
 use crate::comm::guests::{self, Contributions, Guests};
 use crate::comm::parts::{EVERYBODY, Subtree};
 use crate::comm::relay::Relay;
-use crate::comm::spec::{Disagreement, Spec, Waiting, What};
+use crate::comm::spec::{Disagreement, PART_HEADER, PHASE_BITS, Spec, Waiting, What};
 use crate::comm::under_way::{Key, UnderWay};
 use crate::net::local::MAX_PAYLOAD;
-use crate::net::parcel::{Parcel, Topic};
+use crate::net::parcel::Parcel;
 use crate::net::shared::Shared;
 use crate::net::{INLINE, Kind, Packet};
-use crate::pe::{
-    self, Completion, Core, Engine, Extension, Handlers, Request, Room, Started, copy_short,
-};
+use crate::pe::{self, Completion, Core, Engine, Request, Room, Started, copy_short};
 use vrt_slot::Arena;
-
-/// Low bits of an operation's number: steps of one operation, and windows of its data, that are combined one
-/// after the other.
-pub(crate) const PHASE_BITS: u32 = 12;
-/// Bytes in front of each part in a packet: start and level.
-const PART_HEADER: usize = 8;
-
-/// Longest contribution that is kept until all are there. Longer ones are folded as they come.
-pub(crate) const MAX_UNIT: usize = 4 << 10;
-const _: () = assert!(MAX_UNIT + PART_HEADER <= MAX_PAYLOAD);
 
 /// The small collective operations of a PE.
 #[derive(Debug, Default)]
@@ -105,7 +93,7 @@ fn observe_begin(core: &mut Core, spec: &Spec) {
 }
 
 /// Ranks that began here, but live elsewhere, take part in an operation.
-fn contributions_came(engine: &mut Engine, parcel: &Parcel) {
+pub(super) fn contributions_came(engine: &mut Engine, parcel: &Parcel) {
     let Contributions { spec, number, places, mut waiting, bytes } = parcel.read();
     let (combining, core) = engine.part::<Combining>();
     let each = bytes.len() / places.len().max(1);
@@ -116,7 +104,7 @@ fn contributions_came(engine: &mut Engine, parcel: &Parcel) {
 }
 
 /// What guests contribute must not wait any longer.
-fn send_gathered(engine: &mut Engine) {
+pub(super) fn send_gathered(engine: &mut Engine) {
     let (combining, core) = engine.part::<Combining>();
     combining.guests.send_all(core);
 }
@@ -125,21 +113,10 @@ fn send_gathered(engine: &mut Engine) {
 ///
 /// # Safety
 /// `payload` is readable for `packet.payload()` bytes.
-unsafe fn parts_came(engine: &mut Engine, packet: &Packet, payload: *const u8) {
+pub(super) unsafe fn parts_came(engine: &mut Engine, packet: &Packet, payload: *const u8) {
     let (combining, core) = engine.part::<Combining>();
     // SAFETY: as the caller promises.
     unsafe { combining.take_packet(core, packet, payload) };
-}
-
-impl Extension for Combining {
-    const INDEX: usize = 1;
-    const HANDLERS: Handlers = Handlers {
-        packets: &[(Kind::Collective, parts_came)],
-        parcels: &[(Topic::Contribution, contributions_came), (Topic::Group, groups::parcel_came)],
-        rank_over: Some(groups::leave_all),
-        send_gathered: Some(send_gathered),
-        ..Handlers::NONE
-    };
 }
 
 impl Combining {

@@ -1,8 +1,7 @@
-//! Operations on small data, as PEs combine them: their descriptions, the limit for small data, and the call of one
-//! that needs no future.
+//! Operations on small data, as PEs combine them: their descriptions, and the limit for small data.
 //!
-//! Both futures and blocking calls without a future make this decision here, so that ranks that use different forms of
-//! an operation choose the same algorithm.
+//! Both futures and blocking calls without a future (`now`) make this decision here, so that ranks that use different
+//! forms of an operation choose the same algorithm.
 
 #![cfg_attr(
     not(test),
@@ -15,16 +14,12 @@
 )]
 
 use crate::comm::CommunicatorHandle;
-use crate::comm::algorithms::Collective;
 use crate::comm::bytes::{In, Out};
-use crate::comm::combine::{MAX_UNIT, combine};
-use crate::comm::long::{self, FIRST_WINDOW};
+use crate::comm::long;
 use crate::comm::operator::Operator;
-use crate::comm::spec::{Spec, What};
-use crate::error::{Error, Site};
+use crate::comm::spec::{MAX_UNIT, Spec, What};
 use crate::layout::Signature;
-use crate::operation::{self, MayBlock};
-use crate::pe::{self, Completion};
+use crate::pe;
 
 /// Most bytes that one rank's result of a small operation may have.
 const SMALL: usize = 32 << 10;
@@ -100,7 +95,7 @@ impl Combined {
     }
 
     /// A window of it, and its length.
-    fn window(&self, i: usize, windows: usize, comm: &CommunicatorHandle) -> Combined {
+    pub(super) fn window(&self, i: usize, windows: usize, comm: &CommunicatorHandle) -> Combined {
         let What::Reduce(operator) = self.what else { return *self };
         let (begin, len) = long::window(i, windows, self.input.1, operator.scalar.size());
         let is_awaited = self.root.is_none_or(|root| root == comm.rank as usize);
@@ -123,95 +118,5 @@ impl Combined {
             whole: unit,
             signature: if unit == 0 { Signature::ANY } else { self.input.2 },
         }
-    }
-}
-
-/// A small operation of a blocking rank, without a future, if the data is small enough; returns
-/// false if it is not.
-///
-/// # Errors
-/// Ranks have begun different operations, or contribute different lengths or types.
-///
-/// # Safety
-/// The buffers are valid for their lengths during the call.
-#[inline(always)]
-pub unsafe fn combine_now(
-    may_block: MayBlock,
-    comm: &CommunicatorHandle,
-    site: Site,
-    combined: &Combined,
-) -> Result<bool, Error> {
-    if !combined.is_small(comm.size as usize) {
-        // SAFETY: as the caller promises.
-        return unsafe { combine_long_now(may_block, comm, site, combined) };
-    }
-    let spec = combined.spec(comm);
-    let (input, out) = (combined.input.0, combined.out.0);
-    // SAFETY: as the caller promises.
-    let start = |engine: &mut pe::Engine| unsafe { combine(engine, &spec, None, input, out) };
-    let outcome = operation::block_on_request(may_block, start, None, site);
-    if pe::is_observed() {
-        observe_end(&spec);
-    }
-    check_agreement(&outcome, &spec)?;
-    Ok(true)
-}
-
-/// [`combine_now`] of a reduction that PEs fold in windows.
-///
-/// # Safety
-/// As there.
-#[inline(never)]
-unsafe fn combine_long_now(
-    may_block: MayBlock,
-    comm: &CommunicatorHandle,
-    site: Site,
-    combined: &Combined,
-) -> Result<bool, Error> {
-    let Some(windows) = combined.windows(comm) else { return Ok(false) };
-    let collective = Collective::begin(comm, site);
-    // SAFETY: as the caller promises.
-    let future = unsafe { collective.combine_windows(windows, combined) };
-    operation::drive(may_block, future).map(|()| true)
-}
-
-#[cold]
-#[inline(never)]
-fn observe_end(spec: &Spec) {
-    pe::collective_ends(spec.context, "");
-}
-
-#[inline]
-pub(super) fn check_agreement(outcome: &Completion, spec: &Spec) -> Result<(), Error> {
-    if outcome.is_cancelled() { Err(disagreement(outcome, spec)) } else { Ok(()) }
-}
-
-#[cold]
-fn disagreement(theirs: &Completion, own: &Spec) -> Error {
-    Error::Disagreement {
-        own_bytes: own.whole,
-        own: own.signature,
-        bytes: theirs.bytes,
-        theirs: Signature::from_number(theirs.tag as u16),
-    }
-}
-
-impl Collective {
-    /// Folds a long vector among the ranks of each PE and then among PEs, a window after the other.
-    ///
-    /// # Safety
-    /// The buffers are valid for their lengths until the future is ready.
-    pub(super) async unsafe fn combine_windows(
-        &self,
-        windows: usize,
-        combined: &Combined,
-    ) -> Result<(), Error> {
-        for i in 0..windows {
-            let window = combined.window(i, windows, &self.comm);
-            let spec = Spec { whole: combined.input.1, ..window.spec(&self.comm) };
-            // SAFETY: as the caller promises, of a part of the buffers.
-            unsafe { self.combine_as(&spec, FIRST_WINDOW + i as u32, &window) }.await?;
-        }
-        Ok(())
     }
 }

@@ -17,8 +17,9 @@
 use std::rc::Rc;
 
 use crate::comm::algorithms::{Collective, In, Out};
-use crate::comm::groups;
+use crate::comm::grid::SubGrid;
 use crate::comm::handle::{CommunicatorHandle, Info, Members};
+use crate::comm::membership;
 use crate::comm::shape::Shape;
 use crate::comm::{CONTEXTS, FIRST_FREE_CONTEXT};
 use crate::error::{Error, Site};
@@ -33,17 +34,28 @@ pub fn node_now() -> u32 {
     pe::with(|pe| pe.engine.shared.node_of(pe.engine.id) as u32)
 }
 
+/// Plain numbers, of which all bytes are valid.
+///
+/// # Safety
+/// They are.
+pub unsafe trait Number: Copy + Default {}
+
+// SAFETY: integers.
+unsafe impl Number for i32 {}
+// SAFETY: integers.
+unsafe impl Number for u64 {}
+
 /// Numbers that every rank gets from all.
 ///
 /// # Errors
 /// Those of [`Collective::gather`].
-pub async fn all_gather<const N: usize>(
+pub async fn all_gather<T: Number, const N: usize>(
     comm: &CommunicatorHandle,
-    mine: [i32; N],
+    mine: [T; N],
     site: Site,
-) -> Result<Vec<[i32; N]>, Error> {
-    let mut all = vec![[0i32; N]; comm.size as usize];
-    let bytes = size_of::<[i32; N]>();
+) -> Result<Vec<[T; N]>, Error> {
+    let mut all = vec![[T::default(); N]; comm.size as usize];
+    let bytes = size_of::<[T; N]>();
     let (from, to) = (In(mine.as_ptr().cast(), bytes, Signature::ANY), all.as_mut_ptr().cast());
     let out = Out(to, bytes * comm.size as usize, Signature::ANY);
     let collective = Collective::begin(comm, site);
@@ -94,7 +106,7 @@ pub async fn finish(info: Info, site: Site) -> Result<CommunicatorHandle, Error>
     if let Members::List(list) = &info.members {
         info.registered.set(true);
         let (context, list) = (info.context + 1, Rc::clone(list));
-        let started = pe::with(|pe| groups::join(&mut pe.engine, context, &list));
+        let started = pe::with(|pe| membership::join(&mut pe.engine, context, &list));
         if let Started::Pending(request, _) = started {
             Pending::new(request, site, None).await?;
         }
@@ -133,6 +145,32 @@ pub async fn split(
     let mut info = Info::new(context, me as Rank, Members::from_list(&members));
     info.shape = shape;
     finish(info, site).await.map(Some)
+}
+
+/// A communicator of the first ranks, which have this shape; the others get none. Collective.
+///
+/// # Errors
+/// Those of [`split`].
+pub async fn in_shape(
+    comm: &CommunicatorHandle,
+    places: usize,
+    shape: Shape,
+    site: Site,
+) -> Result<Option<CommunicatorHandle>, Error> {
+    let is_placed = usize::try_from(comm.rank).is_ok_and(|rank| rank < places);
+    split(comm, is_placed.then_some(0), comm.rank, shape, site).await
+}
+
+/// The communicator of the calling rank's part of a grid. Collective.
+///
+/// # Errors
+/// Those of [`split`].
+pub async fn part_of_grid(
+    comm: &CommunicatorHandle,
+    part: SubGrid,
+    site: Site,
+) -> Result<Option<CommunicatorHandle>, Error> {
+    split(comm, Some(part.color), part.key, Shape::Cartesian(part.grid), site).await
 }
 
 /// A communicator of the same ranks, with the same shape.

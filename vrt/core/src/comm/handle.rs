@@ -3,7 +3,7 @@
 //! A handle is shared by all values that represent the communicator in a rank, and lies in the
 //! rank's heap. When the last one is dropped, the communicator is freed without asking other ranks.
 //! A rank that restarts from its state gets back the communicators that its state contains
-//! (`table`).
+//! (`records`).
 //!
 //! Every communicator has four contexts that no other one of the job has: point-to-point messages
 //! use `context`, collective operations and one-sided synchronisation the next one, and the last
@@ -24,11 +24,13 @@ use std::ops::Deref;
 use std::rc::Rc;
 
 use crate::Rank;
-use crate::comm::FIRST_FREE_CONTEXT;
 use crate::comm::attributes::Attributes;
-use crate::comm::groups;
+use crate::comm::groups::REGISTERED;
+use crate::comm::membership;
 use crate::comm::shape::Shape;
 use crate::comm::table;
+use crate::comm::turns::Turns;
+use crate::comm::{CONTEXTS, FIRST_FREE_CONTEXT};
 use crate::error::Error;
 use crate::pe;
 
@@ -100,6 +102,15 @@ pub struct RemoteGroup {
     pub members: Members,
     /// A communicator of the local group.
     pub local: CommunicatorHandle,
+    /// The order of operations of several steps.
+    pub(super) turns: Turns,
+}
+
+impl RemoteGroup {
+    /// The remote group, beside the local one.
+    pub fn new(members: Members, local: CommunicatorHandle) -> RemoteGroup {
+        RemoteGroup { members, local, turns: Turns::default() }
+    }
 }
 
 /// A communicator, from the point of view of its rank.
@@ -180,11 +191,17 @@ impl Info {
         Ok(partners.get(rank as usize))
     }
 
+    /// Whether it is found by its number: not one that is there from the beginning, nor the half of another one that
+    /// sparse exchanges use.
+    fn is_listed(&self) -> bool {
+        self.context >= FIRST_FREE_CONTEXT && self.context.is_multiple_of(CONTEXTS)
+    }
+
     /// The first rank of the job, if the members are consecutive, for the engine.
     pub fn first(&self) -> u32 {
         match self.members {
             Members::Range { first, .. } if !self.registered.get() => first,
-            _ => groups::REGISTERED,
+            _ => REGISTERED,
         }
     }
 }
@@ -194,11 +211,18 @@ impl CommunicatorHandle {
     /// last handle, except for predefined communicators.
     pub fn new(info: Info) -> CommunicatorHandle {
         if info.context >= FIRST_FREE_CONTEXT {
-            pe::with(|pe| groups::count_communicator(&mut pe.engine, info.context));
+            pe::with(|pe| membership::count_communicator(&mut pe.engine, info.context));
         }
         let info = Rc::new(info);
-        table::enter(&info);
+        if info.is_listed() {
+            table::enter(info.context, &info);
+        }
         CommunicatorHandle(info)
+    }
+
+    /// The running rank's communicator with a number, which is its context; predefined ones are not found.
+    pub fn find(number: u32) -> Option<CommunicatorHandle> {
+        table::find(number).map(CommunicatorHandle)
     }
 
     /// Another handle of a communicator, from the result of [`shared`](Self::shared).
@@ -221,8 +245,10 @@ impl Drop for Info {
     /// What PEs know of the communicator is forgotten when all its ranks have dropped it.
     fn drop(&mut self) {
         if self.context >= FIRST_FREE_CONTEXT && pe::in_rank() {
-            table::remove(self.context);
-            pe::with(|pe| groups::forget_communicator(&mut pe.engine, self.context));
+            if self.is_listed() {
+                table::remove::<Info>(self.context);
+            }
+            pe::with(|pe| membership::forget_communicator(&mut pe.engine, self.context));
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::comm::CommunicatorHandle;
 use crate::comm::create::{self, broadcast, new_contexts};
 use crate::comm::handle::{Info, Members, RemoteGroup};
 use crate::comm::shape::Shape;
-use crate::comm::{CONTEXTS, groups};
+use crate::comm::{CONTEXTS, membership};
 use crate::error::{Error, Site};
 use crate::operation::Pending;
 use crate::pe::{self, Started};
@@ -31,7 +31,7 @@ const OF_TWO: Tag = Tag::MAX;
 
 /// The remote group of an intercommunicator.
 fn remote_of(comm: &CommunicatorHandle) -> Result<&RemoteGroup, Error> {
-    comm.remote.as_ref().ok_or(Error::NotInCommunicator { rank: comm.members.get(0) })
+    comm.remote.as_ref().ok_or(Error::OneGroup)
 }
 
 /// Exchanges numbers between two groups: this group's, which its leader knows, for the other's.
@@ -70,12 +70,12 @@ async fn finish(
     if let Members::List(list) = &info.members {
         info.registered.set(true);
         let (context, list) = (info.context + 1, Rc::clone(list));
-        let started = pe::with(|pe| groups::join(&mut pe.engine, context, &list));
+        let started = pe::with(|pe| membership::join(&mut pe.engine, context, &list));
         if let Started::Pending(request, _) = started {
             Pending::new(request, site, None).await?;
         }
     }
-    info.remote = Some(RemoteGroup { members: remote, local });
+    info.remote = Some(RemoteGroup::new(remote, local));
     Ok(CommunicatorHandle::new(info))
 }
 
@@ -112,14 +112,15 @@ pub async fn create(
 /// One communicator of both groups. `high`: this group's ranks come last; if both groups give the same value, those of
 /// the group with the lowest rank of the job come first.
 ///
-/// The communicator is not an intercommunicator, or the job has no more contexts.
-/// The communicator has no two groups, or the job has no more contexts.
+/// # Errors
+/// The communicator has one group only, or the job has no more contexts.
 pub async fn merge(
     comm: &CommunicatorHandle,
     high: bool,
     site: Site,
 ) -> Result<CommunicatorHandle, Error> {
     let remote = remote_of(comm)?;
+    let _turn = remote.turns.take(site).await;
     let offered = if comm.rank == 0 { new_contexts(1)? } else { 0 };
     let mine = [offered, high.into()];
     let theirs = exchange_groups(&remote.local, 0, comm, 0, (OF_TWO, &mine), site).await?;
@@ -161,6 +162,7 @@ pub async fn split(
     site: Site,
 ) -> Result<Option<CommunicatorHandle>, Error> {
     let remote = remote_of(comm)?;
+    let _turn = remote.turns.take(site).await;
     let color_number = color.map_or(-1, |color| color as i32);
     let own = create::all_gather(&remote.local, [color_number, key], site).await?;
     // What each side can offer: a context for each of its colors.

@@ -17,10 +17,9 @@
     )
 )]
 
-use crate::comm::combine::PHASE_BITS;
 use crate::comm::operator::Operator;
 use crate::comm::parts::{CombineState, EVERYBODY, Subtree};
-use crate::comm::spec::Spec;
+use crate::comm::spec::{PHASE_BITS, Spec};
 use crate::net::local::{MAX_PAYLOAD, Outgoing};
 use crate::net::{Data, INLINE, Packet};
 

@@ -7,15 +7,18 @@
 //! |---|---|
 //! | `handle` | definition of a communicator |
 //! | `attributes` | values that a communicator carries |
-//! | `table` | the communicators of a rank, by number |
+//! | `table`, `records` | the communicators of a rank, by number |
 //! | `dims` | the number of ranks of a grid along each dimension |
-//! | `shape` | grids and graphs |
+//! | `grid`, `graph`, `shape` | relations of ranks |
+//! | `neighbors` | the neighbours of a rank, and the exchange among them |
+//! | `messages` | numbers to ranks that do not know of them |
 //! | `create` | splitting, duplicating, communicators from groups |
-//! | `inter` | communicators between two groups |
+//! | `inter`, `between`, `turns` | communicators between two groups, collective operations between these |
 //! | `algorithms`, `reductions` | collective operations: choice of the algorithm, and the algorithms |
-//! | `combined` | descriptions of small operations, and the limit for small data |
+//! | `combined`, `now` | descriptions of small operations, and the limit for small data; calls without a future |
 //! | `spec` | identity of a small operation, and whether two ranks mean the same one |
 //! | `combine`, `under_way`, `parts`, `groups`, `guests` | small operations: the ranks of a PE first, then PEs |
+//! | `membership`, `handlers` | joining and leaving groups; what comes from other PEs |
 //! | `operator`, `long_double`, `reduce_op` | the operations that reductions apply |
 //! | `bytes` | the bytes that operations read and write |
 
@@ -30,25 +33,35 @@
 
 pub mod algorithms;
 pub mod attributes;
+pub mod between;
 pub mod bytes;
 pub mod combine;
 mod combined;
 pub mod create;
 pub mod dims;
+pub mod graph;
+pub mod grid;
 mod groups;
 mod guests;
 pub mod handle;
+mod handlers;
 pub mod inter;
 mod long;
 mod long_double;
+mod membership;
+mod messages;
+pub mod neighbors;
+pub mod now;
 pub mod operator;
 mod parts;
+pub mod records;
 pub mod reduce_op;
 mod reductions;
 mod relay;
 pub mod shape;
 mod spec;
-pub mod table;
+mod table;
+mod turns;
 mod under_way;
 
 pub use combine::Combining;

@@ -321,8 +321,8 @@ impl CombineState {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::comm::combine::MAX_UNIT;
     use crate::comm::operator::{Op, Operator};
+    use crate::comm::spec::MAX_UNIT;
     use crate::layout::Scalar;
     use proptest::prelude::*;
 

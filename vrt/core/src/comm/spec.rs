@@ -5,11 +5,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::comm::combine::MAX_UNIT;
 use crate::comm::operator::{Op, Operator};
+use crate::error::Error;
 use crate::layout::{Scalar, Signature};
 use crate::net::Packet;
+use crate::net::local::MAX_PAYLOAD;
 use crate::pe::{Completion, RequestEnd};
+
+/// Low bits of an operation's number: steps of one operation, and windows of its data, that are combined one
+/// after the other.
+pub(super) const PHASE_BITS: u32 = 12;
+/// Bytes in front of each part in a packet: start and level.
+pub(super) const PART_HEADER: usize = 8;
+
+/// Longest contribution that is kept until all are there. Longer ones are folded as they come.
+pub(super) const MAX_UNIT: usize = 4 << 10;
+const _: () = assert!(MAX_UNIT + PART_HEADER <= MAX_PAYLOAD);
 
 /// What an operation does with the contributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -175,6 +186,21 @@ impl Disagreement {
         packet.tag = self.fingerprint as i32;
         packet.request = self.unit;
         packet.signature = self.signature;
+    }
+}
+
+#[inline]
+pub(super) fn check_agreement(outcome: &Completion, spec: &Spec) -> Result<(), Error> {
+    if outcome.is_cancelled() { Err(disagreement(outcome, spec)) } else { Ok(()) }
+}
+
+#[cold]
+fn disagreement(theirs: &Completion, own: &Spec) -> Error {
+    Error::Disagreement {
+        own_bytes: own.whole,
+        own: own.signature,
+        bytes: theirs.bytes,
+        theirs: Signature::from_number(theirs.tag as u16),
     }
 }
 

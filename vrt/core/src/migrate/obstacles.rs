@@ -4,36 +4,13 @@
 //! What a rank holds is known at once; references are searched ([`vrt_slot::search`]) when the rank
 //! is to move, and before that only if something was found the last time.
 
-use rustc_hash::FxHashMap;
-
-use super::{Migration, Stays};
+use crate::migrate::migration::{Migration, Stays};
+use crate::migrate::reasons::Pin;
 use crate::pe::{Core, Obstacle, RankState, Status};
 use vrt_slot::external::{self, counted, spans};
 use vrt_slot::foreign;
-use vrt_slot::search::{self, Journey, Reference};
+use vrt_slot::search::{self, Journey};
 use vrt_slot::{SlotHeader, SlotId, allocator};
-
-/// What pins a rank.
-#[derive(Clone, Copy, Debug)]
-pub struct Pin {
-    /// The reason.
-    pub why: &'static str,
-    /// For a reference that was found by a search: how many consecutive steps have found one. A word that a call has
-    /// left behind looks like a reference until something else is written there.
-    pub seemingly: Option<u32>,
-}
-
-impl Pin {
-    fn certain(why: &'static str) -> Pin {
-        Pin { why, seemingly: None }
-    }
-}
-
-impl From<Obstacle> for Pin {
-    fn from(Obstacle { why, steps }: Obstacle) -> Pin {
-        Pin { why, seemingly: Some(steps) }
-    }
-}
 
 /// Whether a rank can be moved now, so far as can be told without a search of its memory.
 fn may_move(core: &Core, rank: u32, in_node: bool) -> Result<(), Stays> {
@@ -152,28 +129,6 @@ impl Migration {
             vrt_slot::report::say(format_args!("check: rank {rank} on PE {}: {found}", core.id));
         }
         Some(self.reasons.text(found))
-    }
-}
-
-/// The texts of what was found to keep ranks from moving. A program has few of them; what comes
-/// after very many is told without its place.
-#[derive(Debug, Default)]
-pub(super) struct Reasons(FxHashMap<String, &'static str>);
-
-impl Reasons {
-    const MOST: usize = 1000;
-
-    fn text(&mut self, found: Reference) -> &'static str {
-        let text = found.to_string();
-        match self.0.get(&text) {
-            Some(known) => known,
-            None if self.0.len() < Self::MOST => {
-                let lasting: &'static str = Box::leak(text.clone().into_boxed_str());
-                self.0.insert(text, lasting);
-                lasting
-            }
-            None => "it refers to memory that is not its own, or something refers to its memory",
-        }
     }
 }
 

@@ -23,13 +23,12 @@
 //! collective operation: the rank does not leave while it is leased. Once it has left, data in its slot is requested
 //! with `ClearToSend` instead.
 
-use std::collections::VecDeque;
 use std::time::Instant;
 
-use rustc_hash::FxHashMap;
-
-use super::state::MovingRank;
-use super::{Migration, Stays, dispatch};
+use crate::migrate::kept::whole_lines;
+use crate::migrate::left_behind::Leaving;
+use crate::migrate::migration::{Migration, Stays};
+use crate::migrate::state::{MovingRank, dispatch};
 use crate::net::shared::Shared;
 use crate::net::{Data, Kind, Packet};
 use crate::pe::{Core, Encoded, Engine};
@@ -37,33 +36,6 @@ use vrt_slot::{Arena, SlotId, hooks, live};
 
 /// Bytes of departed ranks that a PE keeps, so that one that comes back finds its pages there.
 const KEPT: usize = 256 << 20;
-
-/// A rank on its way: the bytes that go with it, and the block of the pool in which they lie if they are its
-/// encoded state.
-#[derive(Debug)]
-struct Leaving {
-    rank: u32,
-    bytes: usize,
-    state: Option<Encoded>,
-}
-
-/// Ranks that have been shipped, and the bytes of each that were live.
-#[derive(Debug, Default)]
-pub(super) struct LeftBehind {
-    /// Ranks whose last piece has not been sent.
-    leaving: Vec<Leaving>,
-    /// Number of the departure and bytes of each rank that has gone.
-    gone: FxHashMap<u32, (u64, usize)>,
-    /// The departures, oldest first; for a rank that left again only the last one counts.
-    order: VecDeque<(u32, u64)>,
-    departures: u64,
-    bytes: usize,
-}
-
-/// Bytes rounded up to whole lines: what is sent has to consist of such.
-pub(super) fn whole_lines(len: usize) -> usize {
-    len.next_multiple_of(live::LINE)
-}
 
 impl Migration {
     /// Sends a suspended rank that [`may_go`](Self::may_go) to a PE of another node; returns the bytes

@@ -10,12 +10,14 @@ use serde_bytes::ByteBuf;
 
 use crate::error::Site;
 use crate::mailbox::{Pattern, Peer, Peers, Posted, Unexpected};
+use crate::net::parcel::{self, Topic};
+use crate::net::shared::HELD;
 use crate::net::{Kind, Packet};
 use crate::pe::{
     Awaited, Awaiting, Begun, Blocked, ContextUse, Core, Counters, Encoded, Flow, Owned, RankState,
     Request, Status, Told, UnexpectedPayload, Wait, WindowPart,
 };
-use vrt_slot::hooks;
+use vrt_slot::{SlotHeader, hooks};
 
 type Message = (Packet, UnexpectedPayload);
 
@@ -166,7 +168,7 @@ impl MovingRank {
             unexpected.push(key, message);
         }
         let state = RankState {
-            slot: super::slot_at(self.slot as usize),
+            slot: self.slot as usize as *mut SlotHeader,
             status: if self.ready { Status::Ready } else { Status::Waiting },
             awaiting: self.awaiting,
             awaited: self.awaited as usize as *const Awaited,
@@ -318,4 +320,15 @@ impl MovingWait {
             site.wait(self.pattern)
         }
     }
+}
+
+/// Sends what a PE has kept of a rank to another one, which has it from now on.
+pub(super) fn dispatch(core: &mut Core, rank: u32, to: u32, moving: &mut MovingRank) {
+    if moving.held && !core.shared.is_near(to) {
+        // From now on this is one of the nodes that were told.
+        moving.told.push(Told { by: core.id, pe: core.id, since: 0 });
+    }
+    let held = if moving.held { HELD } else { 0 };
+    core.shared.set_location(rank, to | held, moving.moves);
+    parcel::send(&mut core.net, core.id, to, Topic::Rank, moving);
 }

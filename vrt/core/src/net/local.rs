@@ -13,8 +13,9 @@ use std::sync::atomic::Ordering;
 use vrt_shm::Sleep;
 
 use crate::net::clocked::Clocked;
+use crate::net::link::RING_BYTES;
 use crate::net::remote::Remote;
-use crate::net::rings::{RING_BYTES, Sender};
+use crate::net::rings::Sender;
 use crate::net::shared::{NEW_RINGS, Shared};
 use crate::net::{INLINE, Kind, Packet};
 

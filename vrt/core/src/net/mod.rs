@@ -24,6 +24,7 @@
 
 pub mod address;
 mod clocked;
+pub(crate) mod link;
 pub mod local;
 pub mod parcel;
 pub mod remote;

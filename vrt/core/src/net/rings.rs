@@ -12,28 +12,11 @@
 //! A ring has one sender and one receiver as long as the job lasts. Address space is reserved for all pairs; unused
 //! parts take no memory.
 
-use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
+use crate::net::link::{Link, RING_BYTES, RING_CELLS};
 use crate::net::shared::Shared;
-use vrt_shm::{Consumer, Producer, Ring};
-
-/// Cells of a ring between two PEs.
-pub(crate) const RING_CELLS: usize = 256;
-/// Bytes of payload space beside them.
-pub(crate) const RING_BYTES: usize = 128 << 10;
-
-/// A ring and who uses it; valid when zeroed (nobody does).
-#[derive(Debug)]
-#[repr(C, align(128))]
-pub(crate) struct Link {
-    /// Cells sent, as published when the sender became idle.
-    sent: AtomicU64,
-    /// The sender.
-    from: AtomicU32,
-    /// In the receiver's list: the next ring's number plus 1, or 0.
-    next: AtomicU32,
-    ring: Ring<RING_CELLS, RING_BYTES>,
-}
+use vrt_shm::{Consumer, Producer};
 
 /// The sending end of a ring.
 #[derive(Debug)]

@@ -21,7 +21,7 @@ use std::ops::Range;
 use std::os::fd::{AsRawFd, BorrowedFd};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use crate::net::rings::Link;
+use crate::net::link::Link;
 use crate::net::view::{PeEntry, RankEntry};
 use vrt_shm::{Claims, Doorbell, Ending};
 

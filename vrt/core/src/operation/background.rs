@@ -9,7 +9,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use crate::error::Error;
-use crate::operation::Pending;
+use crate::operation::pending::Pending;
 use crate::pe::{self, Completion};
 use vrt_slot::locals;
 

@@ -20,7 +20,7 @@ use std::task::{Context, Poll};
 
 use crate::error::{Error, Site};
 use crate::mailbox::Pattern;
-use crate::operation::{Pending, Ticket, lost};
+use crate::operation::pending::{Pending, Ticket, lost};
 use crate::pe::{self, Completion, Landed, Room, Started};
 use vrt_slot::rank;
 

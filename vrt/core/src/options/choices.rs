@@ -1,14 +1,5 @@
 //! Values that are names: enums, each defined once with the names and their meanings.
 
-/// A name that is a value of an option.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Choice {
-    /// Its spelling for users.
-    pub name: &'static str,
-    /// Its meaning.
-    pub help: &'static str,
-}
-
 /// Defines an enum whose variants are values of an option. The documentation of a variant is its help.
 ///
 /// `Variant = "name"` gives its name, `default Variant;` makes one the default.

@@ -6,7 +6,9 @@
 //! the rank waits for. There is no way to end threads, and they might wait for the rank, so the process ends then.
 //! Detached threads, such as those of an idle pool, borrow nothing.
 
-use crate::pe::{self, Core, Status};
+use crate::pe::core::Core;
+use crate::pe::rank_state::Status;
+use crate::pe::thread::with_in_loop;
 use vrt_slot::external::counted;
 use vrt_slot::rank::Body;
 use vrt_slot::report;
@@ -21,7 +23,7 @@ pub(super) struct Running {
 impl Drop for Running {
     fn drop(&mut self) {
         if !self.finished
-            && let Some(rank) = pe::with_in_loop(|pe| pe.engine.who_lends())
+            && let Some(rank) = with_in_loop(|pe| pe.engine.who_lends())
         {
             report::say(format_args!(
                 "the run ends while rank {rank} waits and threads that it has to join may use what it \

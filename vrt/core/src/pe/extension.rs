@@ -10,19 +10,11 @@
 
 use std::any::{Any, TypeId};
 
-use crate::net::parcel::{Parcel, TOPICS, Topic};
-use crate::net::{KINDS, Kind, Packet};
-use crate::pe::{Core, Engine, RankState};
-
-/// Entries of the table.
-const ENTRIES: usize = 8;
-
-/// Handles a packet; its payload is readable for `packet.payload()` bytes during the call.
-pub(crate) type TakePacket = unsafe fn(&mut Engine, &Packet, *const u8);
-/// Handles a completely received parcel.
-pub(crate) type TakeParcel = fn(&mut Engine, &Parcel);
-/// Handles an event of a rank.
-pub(crate) type OfRank = fn(&mut Engine, u32);
+use crate::cycles;
+use crate::net::parcel::{Parcel, TOPICS};
+use crate::net::{KINDS, Packet};
+use crate::pe::core::{Core, Engine, ExtensionEntry, Extensions, Handlers};
+use crate::pe::rank_state::RankState;
 
 /// Something that works on a PE beside its core.
 pub trait Extension: Any {
@@ -30,44 +22,6 @@ pub trait Extension: Any {
     const INDEX: usize;
     /// Its handlers.
     const HANDLERS: Handlers;
-}
-
-/// The packets, parcels and events that an extension handles.
-#[derive(Clone, Copy)]
-pub struct Handlers {
-    /// The kinds of packets that it handles, each with its handler.
-    pub packets: &'static [(Kind, TakePacket)],
-    /// The topics of parcels that it handles, each with its handler.
-    pub parcels: &'static [(Topic, TakeParcel)],
-    /// A rank has ended, or restarts from its state: nothing that it made is left.
-    pub rank_over: Option<fn(&mut Engine, u32, &mut RankState)>,
-    /// A rank has ended.
-    pub rank_ended: Option<OfRank>,
-    /// The last of a rank's memory has been sent to another node.
-    pub memory_gone: Option<OfRank>,
-    /// The time requested with [`Core::call_at`], by this or another extension, has come.
-    pub due: Option<fn(&mut Engine)>,
-    /// Nothing is ready, or a rank has left: whatever was gathered, by this or another extension, must be sent now.
-    pub send_gathered: Option<fn(&mut Engine)>,
-}
-
-impl Handlers {
-    /// No handlers.
-    pub const NONE: Handlers = Handlers {
-        packets: &[],
-        parcels: &[],
-        rank_over: None,
-        rank_ended: None,
-        memory_gone: None,
-        due: None,
-        send_gathered: None,
-    };
-}
-
-/// An extension's state: what it is, for a comparison without a call, and the state itself.
-struct ExtensionEntry {
-    of: TypeId,
-    state: Box<dyn Any>,
 }
 
 /// What is in an entry that nobody has.
@@ -86,14 +40,6 @@ impl ExtensionEntry {
         // SAFETY: `with`, which alone makes an entry, has noted the type of the state.
         Some(unsafe { &mut *(&raw mut *self.state).cast::<T>() })
     }
-}
-
-/// The extensions of a PE.
-pub struct Extensions {
-    entries: [ExtensionEntry; ENTRIES],
-    handlers: Vec<Handlers>,
-    packets: [TakePacket; KINDS],
-    parcels: [TakeParcel; TOPICS],
 }
 
 impl Extensions {
@@ -227,7 +173,7 @@ const NEVER: u64 = 1 << 63;
 impl Core {
     /// Has [`due`](Handlers::due) called when the cycle counter reaches `stamp`, or earlier.
     pub fn call_at(&mut self, stamp: u64) {
-        let now = super::cycle_counter();
+        let now = cycles::now();
         if (stamp.wrapping_sub(now) as i64) < self.due.wrapping_sub(now) as i64 {
             self.due = stamp;
         }
@@ -235,11 +181,11 @@ impl Core {
 
     /// Has it called as soon as no rank runs.
     pub(crate) fn call_soon(&mut self) {
-        self.call_at(super::cycle_counter());
+        self.call_at(cycles::now());
     }
 
     fn never_due(&mut self) {
-        self.due = super::cycle_counter().wrapping_add(NEVER - 1);
+        self.due = cycles::now().wrapping_add(NEVER - 1);
     }
 
     /// Whether it is to be called now.
@@ -250,7 +196,7 @@ impl Core {
 
     /// How long it is until then, for a PE that is about to sleep.
     pub(super) fn until_due(&self) -> Option<std::time::Duration> {
-        let now = super::cycle_counter();
+        let now = cycles::now();
         let cycles = self.due.wrapping_sub(now);
         if self.is_due(now) {
             return Some(std::time::Duration::ZERO);
@@ -278,6 +224,7 @@ fn not_expected_parcel(engine: &mut Engine, parcel: &Parcel) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::net::Kind;
 
     struct Counter(u32);
 

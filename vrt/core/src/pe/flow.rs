@@ -22,60 +22,15 @@
 //! This costs nothing until the messages of a rank have reached marks that are set here: a length and a number of bytes
 //! at which the limits are checked.
 
-use serde::{Deserialize, Serialize};
-
-use crate::mailbox::Unexpected;
 use crate::net::{Data, Kind, Packet};
-use crate::pe::{Core, RankState, UnexpectedPayload};
+use crate::pe::core::Core;
+use crate::pe::unexpected::{Pool, Told};
 
 /// Bytes of the pool that a PE uses without ever looking whether some can be given back.
 const SMALL_POOL: usize = 16 << 20;
 /// Packets with data from a node that was told to send none, after which it is told again: more than
 /// can have been under way.
 const PATIENCE: u32 = 1024;
-
-/// What unexpected messages of a rank take, beside their list.
-#[derive(Debug, Default)]
-pub(crate) struct Flow {
-    /// Bytes in pools.
-    pub(crate) pooled: usize,
-    /// The number of these at which the marks are set again.
-    alarm: usize,
-    pub held: bool,
-    /// Nodes that were told.
-    pub told: Vec<Told>,
-}
-
-/// A node that was told that a rank is held.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(crate) struct Told {
-    /// The PE that sent the hint, and the one that received it.
-    pub by: u32,
-    pub pe: u32,
-    /// Packets that have arrived from there since.
-    pub since: u32,
-}
-
-/// When a PE looks whether memory of its pool can be given back.
-#[derive(Debug, Default)]
-pub(crate) struct Pool {
-    /// Bytes in use above which it pays, and below which it does.
-    high: usize,
-    low: usize,
-}
-
-impl RankState {
-    /// Bytes of its unexpected messages.
-    pub fn unexpected_bytes(&self) -> usize {
-        self.unexpected.list_bytes() + self.flow.pooled
-    }
-
-    /// A message was kept; whether the marks have to be looked at.
-    #[inline(always)]
-    pub(super) fn is_beyond(&self) -> bool {
-        self.unexpected.is_beyond() || self.flow.pooled > self.flow.alarm
-    }
-}
 
 impl Core {
     /// The unexpected messages of a rank here have reached a mark.
@@ -222,23 +177,3 @@ impl Core {
         }
     }
 }
-
-/// Counts what a kept message has in a pool.
-pub(super) fn pooled(packet: &Packet, payload: UnexpectedPayload) -> usize {
-    if matches!(payload, UnexpectedPayload::Pool(_)) { packet.message_len() as usize } else { 0 }
-}
-
-impl Flow {
-    /// For a rank that has arrived with these messages.
-    pub fn of<'a>(
-        messages: impl Iterator<Item = &'a (Packet, UnexpectedPayload)>,
-        held: bool,
-        told: Vec<Told>,
-    ) -> Flow {
-        let pooled = messages.map(|(packet, payload)| pooled(packet, *payload)).sum();
-        Flow { pooled, alarm: 0, held, told }
-    }
-}
-
-/// The list of a rank's unexpected messages.
-pub type UnexpectedQueue = Unexpected<(Packet, UnexpectedPayload)>;

@@ -21,9 +21,13 @@ use std::time::Duration;
 use tokio::runtime::Runtime;
 use vrt_shm::Sleep;
 
-use crate::cycles;
+use crate::cycles::{self, cycles_between};
 use crate::net::shared::{Ended, Idleness};
-use crate::pe::{self, Awaiting, Completion, Core, Engine, Pe, Status, run, timers};
+use crate::pe::core::{Core, Engine};
+use crate::pe::rank_state::{Awaiting, Status};
+use crate::pe::requests::Completion;
+use crate::pe::thread::{self, Pe};
+use crate::pe::{timers, turns};
 use vrt_slot::rank;
 use vrt_slot::{foreign, image_thread};
 
@@ -63,30 +67,30 @@ const SPINS_BETWEEN_BACK_OFFS_IN_TRANSFER: u32 = 200;
 /// Waits until there may be something to do. Returns at once if there is.
 pub fn idle(tokio: &Runtime) {
     if rank::foreign_wakers() > 0 || has_tasks(tokio) {
-        run::turn(tokio);
-        if pe::with_in_loop(Pe::progress) {
+        turns::turn(tokio);
+        if thread::with_in_loop(Pe::progress) {
             return;
         }
     }
-    let found = pe::with_in_loop(|pe| pe.look_around());
+    let found = thread::with_in_loop(|pe| pe.look_around());
     if found {
         return;
     }
     let tasks = has_tasks(tokio);
     let outside = rank::foreign_wakers() > 0 || tasks;
     let how = if outside { Sleep::Event } else { Sleep::Futex };
-    let timeout = match pe::with_in_loop(|pe| pe.fall_asleep(how, tasks)) {
+    let timeout = match thread::with_in_loop(|pe| pe.fall_asleep(how, tasks)) {
         Asleep::No => return,
         Asleep::Until(timeout) => timeout,
     };
-    pe::with_in_loop(|pe| pe.engine.idles.store(true, Ordering::Relaxed));
+    thread::with_in_loop(|pe| pe.engine.idles.store(true, Ordering::Relaxed));
     if outside {
-        let event = pe::with_in_loop(|pe| pe.engine.net.event());
+        let event = thread::with_in_loop(|pe| pe.engine.net.event());
         sleep_in_tokio(tokio, event, timeout);
     } else {
-        pe::with_in_loop(|pe| pe.doorbell().wait(timeout));
+        thread::with_in_loop(|pe| pe.doorbell().wait(timeout));
     }
-    pe::with_in_loop(|pe| {
+    thread::with_in_loop(|pe| {
         let slept = pe.wake_up();
         if timeout.is_none() && !outside {
             pe.engine.patience.slept(slept);
@@ -151,8 +155,8 @@ impl Pe {
             }
             let now = cycles::now();
             let patience = &mut self.engine.patience;
-            if patience.ends_at_gap(run::cycles_between(last, now))
-                || run::cycles_between(began, now) > patience.cycles()
+            if patience.ends_at_gap(cycles_between(last, now))
+                || cycles_between(began, now) > patience.cycles()
             {
                 return false;
             }
@@ -357,7 +361,7 @@ impl Pe {
 
     fn book_idle(&mut self) -> u64 {
         let stamp = cycles::now();
-        let cycles = run::cycles_between(self.engine.stamp, stamp);
+        let cycles = cycles_between(self.engine.stamp, stamp);
         self.engine.idles.store(false, Ordering::Relaxed);
         self.engine.idle += cycles;
         self.engine.stamp = stamp;
@@ -479,7 +483,7 @@ fn sleep_in_tokio(tokio: &Runtime, event: i32, timeout: Option<Duration>) {
         // A rank woken by tokio's driver is seen by `any_woken`, which this future polls after
         // each turn of the driver.
         let woken = std::future::poll_fn(|context| {
-            if pe::with_in_loop(|pe| !pe.engine.ready.is_empty() || pe.has_arrivals()) {
+            if thread::with_in_loop(|pe| !pe.engine.ready.is_empty() || pe.has_arrivals()) {
                 return std::task::Poll::Ready(());
             }
             WAITING.with(|waiting| *waiting.borrow_mut() = Some(context.waker().clone()));
@@ -496,7 +500,7 @@ fn sleep_in_tokio(tokio: &Runtime, event: i32, timeout: Option<Duration>) {
         })
         .await;
     };
-    pe::outside(|| tokio.block_on(sleep));
+    thread::outside(|| tokio.block_on(sleep));
     WAITING.with(|waiting| waiting.borrow_mut().take());
 }
 

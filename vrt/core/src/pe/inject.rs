@@ -17,7 +17,6 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use vrt_shm::Sleep;
 
 use crate::net::shared::{Idleness, NEW_RINGS, PeBlock, Shared, WORD_BUCKETS};
-use crate::pe;
 use vrt_slot::hooks;
 
 /// The PEs of this process: one in a job, one a thread with `run_local`.
@@ -161,24 +160,18 @@ impl Injector {
         }
     }
 
-    fn push(&self, rank: u32) {
-        lock(&self.woken).push(rank);
-        self.own.signal(RANKS);
-    }
-}
-
-/// Wakes a rank of the PE with this unique number, from any thread.
-pub(crate) fn wake_from_outside(uid: u32, rank: u32) {
-    if hooks::pe_of_thread() == uid && pe::try_wake(rank) {
-        hooks::runtime_heap(pe::idle::interrupt_sleep);
-        return;
-    }
-    hooks::runtime_heap(|| {
+    /// Leaves a rank of the PE with this unique number to it.
+    pub(super) fn leave_for(uid: u32, rank: u32) {
         // Locked until it is done: the PE's block is there as long as the PE is in the list.
         if let Some((_, injector)) = lock(&PES).iter().find(|(u, _)| *u == uid) {
             injector.push(rank);
         }
-    });
+    }
+
+    fn push(&self, rank: u32) {
+        lock(&self.woken).push(rank);
+        self.own.signal(RANKS);
+    }
 }
 
 /// Signals of the system have come for ranks of this process's PE. It may be called in a signal handler.

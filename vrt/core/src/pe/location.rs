@@ -14,41 +14,11 @@
 
 use std::collections::VecDeque;
 
-use rustc_hash::FxHashMap;
-
 use crate::net::shared::ENDED;
 use crate::net::{Data, Kind, Packet};
-use crate::pe::{Body, Core, Engine, UnexpectedPayload};
-
-/// What has come for ranks that are on their way here, by rank.
-pub(super) type Coming = FxHashMap<u32, Vec<Stray>>;
-
-#[derive(Debug)]
-pub(super) enum Stray {
-    Message(Packet, UnexpectedPayload),
-    /// An answer, a part of a message or a packet for an extension.
-    Other(StrayPacket),
-}
-
-/// A packet, with the bytes beside it.
-#[derive(Debug)]
-pub(super) struct StrayPacket {
-    packet: Packet,
-    payload: Vec<u8>,
-}
-
-impl StrayPacket {
-    /// # Safety
-    /// `payload` is readable for `packet.payload()` bytes.
-    unsafe fn of(packet: &Packet, payload: *const u8) -> StrayPacket {
-        let payload = match packet.payload() {
-            0 => Vec::new(),
-            // SAFETY: as the caller promises.
-            len => unsafe { std::slice::from_raw_parts(payload, len) }.to_vec(),
-        };
-        StrayPacket { packet: *packet, payload }
-    }
-}
+use crate::pe::core::{Core, Engine};
+use crate::pe::stray::{Stray, StrayPacket};
+use crate::pe::unexpected::Body;
 
 /// Where a rank that is not here is.
 enum Whereabouts {

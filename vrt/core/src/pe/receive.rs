@@ -1,51 +1,21 @@
 //! Receiving: what happens when a message arrives, and when a receive is posted.
 
-use serde::{Deserialize, Serialize};
-
 use crate::layout::Signature;
 use crate::mailbox::Pattern;
 use crate::net::parcel::Topic;
 use crate::net::remote::Transfer;
 use crate::net::shared::ENDED;
 use crate::net::{Data, INLINE, Kind, Packet};
-use crate::pe::flow::pooled;
-use crate::pe::ranks::Delivery;
-use crate::pe::requests::{Request, Room};
+use crate::pe::core::{Core, Engine};
+use crate::pe::events::{Envelope, Event, is_observed};
+use crate::pe::rank_state::Delivery;
+use crate::pe::requests::{Completion, RESERVES, Request, RequestEnd, Room, Started, copy_short};
 use crate::pe::sharing::SHARED;
-use crate::pe::{
-    Completion, Core, Engine, Envelope, Event, RESERVES, RequestEnd, Started, copy_short,
-    is_observed,
-};
+use crate::pe::unexpected::{Body, UnexpectedPayload, pooled};
 use vrt_slot::hooks;
 
 /// Messages this long go to other nodes without a copy in between, where the transport can do that.
 const DIRECT: u64 = 16 << 10;
-
-/// The current place of an arriving message's data.
-#[derive(Clone, Copy, Debug)]
-pub enum Body {
-    /// In the packet.
-    Inline,
-    /// At an address that is valid only during the call.
-    Here(*const u8),
-    /// In the arena, in the buffer of a waiting sender.
-    InArena(*const u8),
-    /// With a sender that waits until the data is requested.
-    Staged,
-}
-
-/// The place of the data of a message that waits for its receive.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub enum UnexpectedPayload {
-    /// In its packet.
-    Inline,
-    /// A block of some PE's pool.
-    Pool(#[serde(with = "crate::net::address")] *mut u8),
-    /// In the buffer of a waiting sender, at this address in the arena.
-    InArena(#[serde(with = "crate::net::address")] *mut u8),
-    /// With a sender that waits until the data is requested.
-    Staged,
-}
 
 /// The result of a probe.
 #[derive(Clone, Copy, Debug)]

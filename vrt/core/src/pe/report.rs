@@ -1,15 +1,21 @@
 //! The reports of a PE: what its ranks wait for, and what it has done.
 
-use std::sync::OnceLock;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use crate::cycles::{self, cycles_per_second};
 use crate::mailbox::ANY;
-use crate::pe::{self, Core, Owned, RankState, Status, shares};
+use crate::pe::core::Core;
+use crate::pe::rank_state::Status;
+use crate::pe::usage::Usage;
+use crate::pe::{shares, thread};
 use vrt_slot::report;
+
+/// From this time on the rate of the cycle counter is seen well enough without measuring it.
+const LONG: Duration = Duration::from_millis(10);
 
 /// What each rank of this PE waits for, one per line, after its loop has ended.
 pub fn waits() -> Vec<String> {
-    pe::while_stopped(|pe| pe.engine.waits())
+    thread::while_stopped(|pe| pe.engine.waits())
 }
 
 impl Core {
@@ -66,7 +72,7 @@ impl Core {
         if elapsed < LONG {
             return cycles_per_second();
         }
-        pe::cycle_counter().wrapping_sub(cycles) as f64 / elapsed.as_secs_f64()
+        cycles::now().wrapping_sub(cycles) as f64 / elapsed.as_secs_f64()
     }
 
     /// Prints two lines on stderr: time in ranks, in the runtime, idle; and what ranks have used.
@@ -103,65 +109,5 @@ impl Core {
             left.communicators,
             left.windows,
         ));
-    }
-}
-
-/// What ranks have used while they were on a PE.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct Usage {
-    /// The largest heap of a rank that has ended here, and the rank.
-    heap: (usize, u32),
-    /// The most that unexpected messages of a rank were seen to take; looked at as they grow, so it
-    /// may have been up to twice as much.
-    pub(super) unexpected: (usize, u32),
-    pub made: Owned,
-    /// What ranks had not dropped when they ended here.
-    left: Owned,
-}
-
-impl Usage {
-    pub(super) fn rank_ends(&mut self, rank: u32, heap: usize, state: &RankState) {
-        self.heap = self.heap.max((heap, rank));
-        self.left.communicators += state.owned.communicators;
-        self.left.windows += state.owned.windows;
-    }
-}
-
-/// From this time on the rate of the cycle counter is seen well enough without measuring it.
-const LONG: Duration = Duration::from_millis(10);
-/// How long it is measured: clocks tell times to some 50 ns.
-const SHORT: Duration = Duration::from_micros(20);
-
-/// How fast the cycle counter runs, as measured once for a short time.
-pub(super) fn cycles_per_second() -> f64 {
-    static RATE: OnceLock<f64> = OnceLock::new();
-    *RATE.get_or_init(|| {
-        let once = || {
-            let (began, cycles) = (Instant::now(), pe::cycle_counter());
-            while began.elapsed() < SHORT {
-                std::hint::spin_loop();
-            }
-            let cycles = pe::cycle_counter().wrapping_sub(cycles);
-            cycles as f64 / began.elapsed().as_secs_f64()
-        };
-        // The thread may have lost its core between two looks at clocks.
-        let mut rates = [once(), once(), once(), once(), once()];
-        rates.sort_by(f64::total_cmp);
-        rates[rates.len() / 2]
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_cycle_counter_is_measured() {
-        let known = cycles_per_second();
-        let (began, cycles) = (Instant::now(), pe::cycle_counter());
-        std::thread::sleep(Duration::from_millis(200));
-        let cycles = pe::cycle_counter().wrapping_sub(cycles);
-        let rate = cycles as f64 / began.elapsed().as_secs_f64();
-        assert!((known / rate - 1.0).abs() < 0.05, "{known} cycles a second are taken for {rate}");
     }
 }

@@ -11,7 +11,8 @@
 
 use crate::mailbox::Pattern;
 use crate::net::Packet;
-use crate::pe::receive::{Body, UnexpectedPayload, key};
+use crate::pe::receive::key;
+use crate::pe::unexpected::{Body, UnexpectedPayload};
 use crate::pe::{Completion, Core, RESERVES, RankState, Request, Room, Started};
 
 /// How a receive stands whose memory is there now.

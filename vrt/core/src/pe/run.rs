@@ -11,14 +11,19 @@ use std::any::Any;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use crate::cycles;
+use crate::cycles::{self, cycles_between};
 use crate::mailbox::Posted;
 use crate::net::Packet;
 use crate::net::local::MEMORY;
 use crate::net::shared::{ENDED, Ended, PeBlock};
 use crate::pe::abandon::Running;
+use crate::pe::core::{Core, Engine};
+use crate::pe::events::is_observed;
+use crate::pe::idle;
+use crate::pe::rank_state::{RankState, Status};
 use crate::pe::requests::Request;
-use crate::pe::{self, Core, Engine, Pe, RankState, Status};
+use crate::pe::thread::{Pe, Runs, with_in_loop};
+use crate::pe::turns::turn;
 use vrt_slot::external::{self, counted, threads};
 use vrt_slot::rank::{self, Body, Resumed};
 use vrt_slot::report;
@@ -105,15 +110,15 @@ pub fn run() -> Result<Outcome, RunError> {
     let tokio = outside::within(|| tokio.build())?;
     let entered = tokio.enter();
     counted::watch(tokio.handle());
-    let _runs = pe::Runs::begin();
+    let _runs = Runs::begin();
     let mut running = Running { finished: false };
-    pe::with_in_loop(|pe| {
+    with_in_loop(|pe| {
         pe.engine.stamp = cycles::now();
         pe.engine.begin_to_observe();
     });
     let mut done = None;
     let outcome = loop {
-        match pe::with_in_loop(|pe| pe.step(done.take())) {
+        match with_in_loop(|pe| pe.step(done.take())) {
             NextStep::Resume(rank, slot) => {
                 // SAFETY: `step` gave a ready rank of this PE, and none runs here.
                 done = match unsafe { Body::has_image(slot) } {
@@ -124,12 +129,12 @@ pub fn run() -> Result<Outcome, RunError> {
             }
             NextStep::Panicked(rank) => break Outcome::Panicked(rank, rank::take_panic()),
             NextStep::Tokio => turn(&tokio),
-            NextStep::Idle => pe::idle::idle(&tokio),
+            NextStep::Idle => idle::idle(&tokio),
             NextStep::Over(outcome) => break outcome,
         }
     };
     running.finished = matches!(outcome, Outcome::Finished);
-    if !running.finished && !pe::with_in_loop(|pe| pe.engine.options.local) {
+    if !running.finished && !with_in_loop(|pe| pe.engine.options.local) {
         // The process ends at once: a destructor of one of tokio's tasks might wait for a rank.
         std::mem::forget((running, entered));
         std::mem::forget(tokio);
@@ -145,7 +150,7 @@ pub fn run() -> Result<Outcome, RunError> {
 #[inline(never)]
 fn resume_images(mut rank: u32, slot: *mut SlotHeader) -> Option<(u32, *mut SlotHeader, Resumed)> {
     let mut is_booked = false;
-    let next = || match pe::with_in_loop(|pe| pe.engine.resume_next(rank)) {
+    let next = || match with_in_loop(|pe| pe.engine.resume_next(rank)) {
         After::Look => None,
         After::Booked => {
             is_booked = true;
@@ -159,17 +164,6 @@ fn resume_images(mut rank: u32, slot: *mut SlotHeader) -> Option<(u32, *mut Slot
     // SAFETY: the caller's, a ready rank of this PE with an image; and so it is with those that follow.
     let (slot, resumed) = unsafe { Body::resume_images(slot, next) };
     (!is_booked).then_some((rank, slot, resumed))
-}
-
-/// Lets tokio's driver and tasks run once.
-pub fn turn(tokio: &tokio::runtime::Runtime) {
-    pe::outside(|| tokio.block_on(tokio::task::yield_now()));
-}
-
-/// Cycles from one stamp to another, none if an estimated one lies behind it.
-#[inline(always)]
-pub(super) fn cycles_between(from: u64, to: u64) -> u64 {
-    (to.wrapping_sub(from) as i64).max(0) as u64
 }
 
 impl Pe {
@@ -427,7 +421,7 @@ impl Engine {
         }
         // Only this thread writes it.
         self.switches.store(self.switches.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
-        if pe::is_observed() {
+        if is_observed() {
             self.observe_stop(rank, resumed == Resumed::Suspended);
         }
         if self.set_stopped(rank, elapsed, resumed == Resumed::Suspended) {

@@ -19,7 +19,7 @@ use vrt_slot::Arena;
 
 use crate::net::shared::Idleness;
 use crate::net::{Data, Kind, Packet};
-use crate::pe::Core;
+use crate::pe::core::Core;
 
 /// Messages this long are worth telling another PE of: to copy half of one takes some times as long as the packet.
 pub(super) const SHARED: usize = 32 << 10;

@@ -1,7 +1,10 @@
 //! Which rank keeps the thread of a PE, and which wait for it; queried in a signal handler on that
 //! thread.
 
-use crate::pe::{self, ABOUT, OUTSIDE, PE, Pe, Status, timers};
+use crate::pe::about::ABOUT;
+use crate::pe::rank_state::Status;
+use crate::pe::thread::{OUTSIDE, PE, Pe};
+use crate::pe::{self, timers};
 use vrt_slot::hooks;
 
 /// What runs on a PE's thread.

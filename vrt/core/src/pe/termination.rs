@@ -21,64 +21,17 @@
 
 use std::sync::atomic::Ordering;
 
-use serde::{Deserialize, Serialize};
-
 use crate::net::parcel::{self, Topic};
 use crate::net::shared::Ended;
+use crate::pe::core::Core;
+use crate::pe::inject;
+use crate::pe::thread::Pe;
 use crate::pe::timers::monotonic;
-use crate::pe::{Core, Pe, inject};
+use crate::pe::waves::{ControlMessage, Snapshot};
 use vrt_slot::report::STATUS_RUNTIME;
 
 /// Nanoseconds from one wave that found somebody busy to the next.
 const PERIOD: u64 = 50_000_000;
-
-/// What PEs of different nodes tell each other of the job.
-#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
-pub(super) enum ControlMessage {
-    /// A rank has ended.
-    RankEnded,
-    /// A rank ends with this status, which is not 0, and the job goes on.
-    Failed(i32),
-    /// The last one has ended; with the job's status.
-    Over(i32),
-    Ask {
-        wave: u32,
-    },
-    Answer {
-        wave: u32,
-        snapshot: Snapshot,
-    },
-    Deadlock,
-}
-
-/// How an idle PE stands.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Snapshot {
-    /// Its ranks wait for messages, and nothing of it is in progress.
-    waits: bool,
-    /// Packets sent and received since the job began.
-    sent: u64,
-    received: u64,
-    /// Signals sent to other PEs of its node. Their effect on these PEs shows in the next wave: a signalled PE does not
-    /// wait before it has taken the signal.
-    signals: u64,
-}
-
-/// A PE's part in it; PE 0's has the answers.
-#[derive(Debug, Default)]
-pub(crate) struct Termination {
-    /// News sent and received, which are not counted.
-    told: u64,
-    heard: u64,
-    /// The wave that waits for this PE's state.
-    asked: Option<u32>,
-    wave: u32,
-    /// When the next wave may begin.
-    due: u64,
-    answers: Vec<Option<Snapshot>>,
-    /// The result of the previous wave, if all waited.
-    before: Option<Vec<Snapshot>>,
-}
 
 impl Pe {
     /// Answers who asked how this PE stands, and asks the others if it is time to. For a PE that is

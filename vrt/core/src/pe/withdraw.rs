@@ -18,9 +18,9 @@ use crate::mailbox::Pattern;
 use crate::net::{Data, Kind, Packet};
 use crate::pe::Core;
 use crate::pe::contexts::NO_CONTEXT;
-use crate::pe::receive::UnexpectedPayload;
 use crate::pe::requests::Request;
 use crate::pe::send::WITHDRAWN;
+use crate::pe::unexpected::UnexpectedPayload;
 
 impl Core {
     /// Requests the cancellation of an operation of the running rank: a receive is withdrawn at once, if no message has

@@ -7,8 +7,9 @@
 //! |---|---|
 //! | `access` | reading, writing, folding the memory of another rank of the node |
 //! | `control` | the words by which a rank's part of a window is locked |
-//! | `epoch` | the epochs in which a call is allowed |
+//! | `epoch` | when a rank may access the memory of others, and they its own: a state machine |
 //! | `remote` | the same for a rank on another node |
+//! | `window` | windows: parts, synchronisation |
 
 #![cfg_attr(
     not(test),
@@ -23,6 +24,7 @@ pub mod access;
 pub mod control;
 pub mod epoch;
 pub mod remote;
+pub mod window;
 
 use crate::net::Kind;
 use crate::pe::{Extension, Handlers};

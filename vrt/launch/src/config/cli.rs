@@ -41,7 +41,7 @@ impl clap::Args for Config {
             .group(
                 ArgGroup::new(GROUP).multiple(true).args(OPTIONS.iter().map(|option| option.field)),
             )
-            .args(OPTIONS.iter().map(Entry::arg))
+            .args(OPTIONS.iter().map(Entry::<Config>::arg))
     }
 
     fn augment_args_for_update(command: Command) -> Command {
@@ -79,7 +79,7 @@ impl FromArgMatches for Config {
 /// Flags that may be given without a value, and their value then.
 const ALONE: [(&str, &str); 1] = [("lb", "auto")];
 
-impl Entry {
+impl Entry<Config> {
     fn arg(&self) -> Arg {
         let variable = std::env::var_os(self.variable);
         // A variable that is set to nothing is unset.
@@ -142,7 +142,7 @@ mod tests {
     }
 
     /// A valid and an invalid value of an option.
-    fn values(option: &Entry) -> (&'static str, Option<&'static str>) {
+    fn values(option: &Entry<Config>) -> (&'static str, Option<&'static str>) {
         match (option.shape, option.value_name()) {
             (Shape::Switch, _) => ("on", Some("maybe")),
             (_, Some("N")) => ("3", Some("two")),

@@ -3,11 +3,10 @@
 
 use std::ffi::{OsStr, OsString};
 
-use crate::config::{Config, ConfigError};
-use vrt_core::options::{Choice, Value, ValueError};
+use vrt_core::options::{Choice, ConfigError, Value, ValueError};
 
-/// An option: a field of [`Config`], and how it is written.
-pub(super) struct Entry {
+/// An option: a field of a configuration, and how it is written.
+pub(super) struct Entry<C> {
     /// The name of the field.
     pub(super) field: &'static str,
     /// The flag, followed by its value's name unless it is a switch.
@@ -19,9 +18,9 @@ pub(super) struct Entry {
     /// The valid values, if they have names.
     pub(super) choices: &'static [Choice],
     /// Sets the field to the value of this text.
-    pub(super) read: fn(&mut Config, &OsStr) -> Result<(), ValueError>,
+    pub(super) read: fn(&mut C, &OsStr) -> Result<(), ValueError>,
     /// The text of the field's value; `None`: the option was not given.
-    pub(super) write: fn(&Config) -> Option<String>,
+    pub(super) write: fn(&C) -> Option<String>,
 }
 
 /// How often an option may be given.
@@ -34,7 +33,7 @@ pub(super) enum Shape {
     Many,
 }
 
-/// A field of [`Config`].
+/// A field of a configuration.
 pub(super) trait Field: Sized {
     const SHAPE: Shape;
     const CHOICES: &'static [Choice];
@@ -83,7 +82,7 @@ impl Field for Vec<String> {
     }
 }
 
-impl Entry {
+impl<C> Entry<C> {
     /// The flag without its dashes.
     pub(super) fn name(&self) -> &'static str {
         let flag = self.usage.split_once(' ').map_or(self.usage, |(flag, _)| flag);
@@ -98,7 +97,7 @@ impl Entry {
     /// Sets the field to the value of its variable. An empty variable counts as unset.
     pub(super) fn read_variable(
         &self,
-        config: &mut Config,
+        config: &mut C,
         variable: impl Fn(&str) -> Option<OsString>,
     ) -> Result<(), ConfigError> {
         match variable(self.variable) {
@@ -125,7 +124,7 @@ impl Entry {
     }
 }
 
-/// Defines [`Config`] and the table of its options. Each option is described by its field:
+/// Defines a configuration and the table of its options. Each option is described by its field:
 ///
 /// ```text
 /// field: Type {
@@ -166,7 +165,7 @@ macro_rules! config_options {
         }
 
         /// All options, in the order in which help shows them.
-        pub(super) const OPTIONS: &[Entry] = &[
+        pub(super) const OPTIONS: &[Entry<Config>] = &[
             $( Entry {
                 field: stringify!($field),
                 usage: $usage,

@@ -95,8 +95,9 @@ fn unknown_variables(names: impl Iterator<Item = OsString>) -> Vec<String> {
     for name in names {
         let Some(name) = name.to_str() else { continue };
         let Some(rest) = name.strip_prefix(PREFIX).filter(|_| !known(name)) else { continue };
-        let variables =
-            OPTIONS.iter().filter_map(|option: &Entry| option.variable.strip_prefix(PREFIX));
+        let variables = OPTIONS
+            .iter()
+            .filter_map(|option: &Entry<Config>| option.variable.strip_prefix(PREFIX));
         let meant = match similar(rest, variables) {
             Some(meant) => format!("; did you mean {PREFIX}{meant}?"),
             None => String::new(),

@@ -7,8 +7,8 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use crate::config::choices::{Core, Net};
 use crate::config::entry::{Entry, Field, config_options};
-use crate::config::{Core, Net};
 use vrt_balance::{LbReport, MovePinned};
 use vrt_core::exchange::Protocol;
 use vrt_core::migrate::MoveBy;

@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicPtr, AtomicU8, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use crate::crash::Fault;
+use crate::crash::fault::{Fault, SIGNALS};
 use vrt_slot::report::{say, write_out};
 use vrt_slot::{hooks, image};
 
@@ -135,7 +135,7 @@ fn print_in_child(fault: &Fault, frames: &Frames, full: bool) -> ! {
     unsafe {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         libc::prctl(libc::PR_SET_DUMPABLE, 0);
-        for signal in super::SIGNALS {
+        for signal in SIGNALS {
             libc::signal(signal, libc::SIG_DFL);
         }
         let mut none: libc::sigset_t = std::mem::zeroed();

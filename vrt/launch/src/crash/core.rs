@@ -6,7 +6,8 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::crash::{Fault, job};
+use crate::crash::fault::Fault;
+use crate::crash::job::job;
 use vrt_slot::Arena;
 use vrt_slot::report::say;
 

@@ -7,36 +7,18 @@
 
 mod backtrace;
 pub(crate) mod core;
+mod fault;
+mod job;
+
+use fault::{Fault, SIGNALS};
+pub(crate) use job::{job, set_job};
 
 use std::cell::Cell;
-use std::fmt;
-use std::ops::Range;
-use std::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicPtr, Ordering};
 
-use vrt_core::net::shared::{Ended, JobState};
-use vrt_core::pe;
-use vrt_slot::report::{STATUS_RUNTIME, say};
-use vrt_slot::{Arena, hooks, image, signals};
-
-/// The signals that mean a fault of the process.
-const SIGNALS: [i32; 5] = [libc::SIGSEGV, libc::SIGBUS, libc::SIGILL, libc::SIGFPE, libc::SIGABRT];
-
-/// The state of the job that this process belongs to, for the signal handler.
-static JOB: AtomicPtr<JobState> = AtomicPtr::new(std::ptr::null_mut());
-/// The PE that this process is.
-static PE: AtomicU32 = AtomicU32::new(0);
-
-/// Makes this process a PE of a job, which its crash handler can then end.
-pub(crate) fn set_job(job: &'static JobState, pe: u32) {
-    PE.store(pe, Ordering::Relaxed);
-    JOB.store(std::ptr::from_ref(job).cast_mut(), Ordering::Release);
-}
-
-/// The state of this process's job.
-pub(crate) fn job() -> Option<&'static JobState> {
-    // SAFETY: set once, to control memory that stays mapped.
-    unsafe { JOB.load(Ordering::Acquire).as_ref() }
-}
+use vrt_core::net::shared::Ended;
+use vrt_slot::report::STATUS_RUNTIME;
+use vrt_slot::{hooks, signals};
 
 /// The stack on which a thread handles signals; its pages are allocated when touched.
 struct SignalStack(Cell<usize>);
@@ -125,161 +107,6 @@ pub(crate) fn install() {
 /// The previous actions of [`SIGNALS`]; null: the default action.
 static PREVIOUS: [AtomicPtr<libc::sigaction>; SIGNALS.len()] =
     [const { AtomicPtr::new(std::ptr::null_mut()) }; SIGNALS.len()];
-
-/// Describes a crash: what has happened, and where.
-struct Fault {
-    signal: i32,
-    /// The kernel's code for the reason; 0 or less: the signal was sent.
-    code: i32,
-    sender: libc::pid_t,
-    address: usize,
-    /// Program counter and stack pointer.
-    pc: usize,
-    sp: usize,
-    /// Rank and PE of the thread; `None`: it runs no ranks.
-    whereabouts: Option<(u32, u32)>,
-    /// The registers that the handler returns to.
-    context: *mut libc::ucontext_t,
-}
-
-impl fmt::Display for Fault {
-    /// Names who has crashed.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.whereabouts {
-            Some((rank, pe)) if Arena::contains(self.sp) => write!(f, "rank {rank} on PE {pe}"),
-            Some((u32::MAX, pe)) => write!(f, "PE {pe}"),
-            Some((rank, pe)) => write!(f, "PE {pe} (rank {rank} ran last)"),
-            None => write!(f, "a thread of PE {}", PE.load(Ordering::Relaxed)),
-        }
-    }
-}
-
-impl Fault {
-    /// # Safety
-    /// Both are the arguments that the kernel passed to the handler of `signal`.
-    unsafe fn new(
-        signal: i32,
-        info: *const libc::siginfo_t,
-        context: *mut libc::ucontext_t,
-    ) -> Fault {
-        // SAFETY: as the caller promises; the fields for one kind of signal are plain numbers for
-        // another.
-        unsafe {
-            #[cfg(target_arch = "x86_64")]
-            let (pc, sp) = {
-                let registers = &(*context).uc_mcontext.gregs;
-                (registers[libc::REG_RIP as usize], registers[libc::REG_RSP as usize])
-            };
-            #[cfg(target_arch = "aarch64")]
-            let (pc, sp) = ((*context).uc_mcontext.pc, (*context).uc_mcontext.sp);
-            Fault {
-                signal,
-                code: (*info).si_code,
-                sender: (*info).si_pid(),
-                address: (*info).si_addr() as usize,
-                pc: pc as usize,
-                sp: sp as usize,
-                whereabouts: pe::whereabouts(),
-                context,
-            }
-        }
-    }
-
-    /// Changes the registers of the fault to their values after the return of a function of which
-    /// only the call was executed; returns the return address.
-    ///
-    /// # Safety
-    /// The handler does not return afterwards. The stack pointer may be invalid: that is a fault.
-    unsafe fn return_from_nothing(&self) -> usize {
-        // SAFETY: the kernel's description of the registers, which lives as long as the handler; the
-        // rest as the caller promises.
-        unsafe {
-            let registers = &mut (*self.context).uc_mcontext;
-            #[cfg(target_arch = "x86_64")]
-            {
-                let caller = (self.sp as *const usize).read_volatile();
-                registers.gregs[libc::REG_RIP as usize] = caller as libc::greg_t;
-                registers.gregs[libc::REG_RSP as usize] = (self.sp + 8) as libc::greg_t;
-                caller
-            }
-            #[cfg(target_arch = "aarch64")]
-            {
-                registers.pc = registers.regs[30];
-                registers.pc as usize
-            }
-        }
-    }
-
-    /// The stack of the rank, with its guard, if the fault was on one.
-    fn stack_of_rank(&self) -> Option<Range<usize>> {
-        let arena = Arena::current().filter(|_| Arena::contains(self.sp))?;
-        let slot = arena.slot_at(self.sp);
-        let (guard, _) = arena.layout.guard_of(slot);
-        Some(guard..arena.layout.top(slot) + 1)
-    }
-
-    /// Whether the signal was sent, by this process (`abort`) or by another one.
-    fn was_sent(&self) -> bool {
-        self.code <= 0
-    }
-
-    /// Reports what happened; returns whether the job ends with the runtime's status.
-    fn tell(&self) -> bool {
-        if let Some(arena) = Arena::current()
-            && !self.was_sent()
-            && Arena::contains(self.address)
-            && matches!(self.signal, libc::SIGSEGV | libc::SIGBUS)
-            && image::module_at(self.address).is_none()
-        {
-            if self.signal == libc::SIGBUS {
-                say(format_args!(
-                    "{self}: out of memory: the system has no page left for it (machine or memory \
-                     limit exhausted)"
-                ));
-            } else if self.stack_of_rank().is_some_and(|own| own.contains(&self.address)) {
-                let kib = arena.layout.stack >> 10;
-                say(format_args!(
-                    "{self} overflowed its stack of {kib} KiB; raise --stack (VRT_STACK)"
-                ));
-            } else {
-                say(format_args!("{self}: invalid access to address {:#x}", self.address));
-            }
-            return true;
-        }
-        if self.whereabouts.is_some() || job().is_some() {
-            self.tell_signal();
-        }
-        false
-    }
-
-    fn tell_signal(&self) {
-        /// The processor rejected the access without giving an address.
-        const SI_KERNEL: i32 = 0x80;
-        let Fault { signal, address, .. } = *self;
-        // SAFETY: a plain system call.
-        let own = unsafe { libc::getpid() };
-        match signal {
-            _ if self.was_sent() && self.sender != own => {
-                say(format_args!("{self}: process {} has sent signal {signal}", self.sender));
-            }
-            libc::SIGABRT => say(format_args!("{self} aborted (signal {signal})")),
-            _ if self.was_sent() => say(format_args!("{self} raised signal {signal}")),
-            libc::SIGILL => say(format_args!(
-                "{self}: illegal instruction at address {:#x} (signal {signal})",
-                self.pc
-            )),
-            libc::SIGFPE => say(format_args!(
-                "{self}: arithmetic error, such as a division by zero (signal {signal})"
-            )),
-            _ if self.code == SI_KERNEL => say(format_args!(
-                "{self}: invalid memory access, to an address that cannot be (signal {signal})"
-            )),
-            _ => say(format_args!(
-                "{self}: invalid memory access at address {address:#x} (signal {signal})"
-            )),
-        }
-    }
-}
 
 extern "C-unwind" fn on_crash(signal: i32, info: *mut libc::siginfo_t, context: *mut libc::c_void) {
     // SAFETY: the kernel passes both.

@@ -7,7 +7,8 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{SocketAddr, UnixStream};
 use std::time::Duration;
 
-use super::{SOCKET, Snapshot};
+use super::snapshot::Snapshot;
+use super::socket::SOCKET;
 use vrt_balance::json::{self, ParseError};
 
 /// How long a job may take to answer.

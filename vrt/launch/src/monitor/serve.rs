@@ -8,9 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::time::{Duration, Instant};
 
-use super::Web;
 use super::http::{Answer, Request, serve};
 use super::snapshot::Looking;
+use super::web::Web;
 use crate::waits;
 use vrt_core::pe::Looker;
 
@@ -26,17 +26,6 @@ enum Question {
     Shot(Sender<String>),
     /// Print the table of what each rank waits for.
     Signal,
-}
-
-/// A token that cannot be guessed.
-pub(super) fn token() -> std::io::Result<String> {
-    let mut bytes = [0u8; 16];
-    // SAFETY: the bytes are writable.
-    let got = unsafe { libc::getrandom(bytes.as_mut_ptr().cast(), bytes.len(), 0) };
-    if got != bytes.len() as isize {
-        return Err(std::io::Error::last_os_error());
-    }
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
 
 /// Runs the monitor of a job that a process supervises, in a separate process with one thread. It ends with the job:

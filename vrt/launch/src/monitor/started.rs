@@ -25,9 +25,11 @@ use std::sync::atomic::{AtomicI32, Ordering};
 use vrt_core::net::shared::Shared;
 use vrt_core::pe::Looker;
 
-use super::{Web, serve, socket_of};
-use crate::LaunchError;
+use super::serve;
+use super::socket::socket_of;
+use super::web::Web;
 use crate::config::Config;
+use crate::error::LaunchError;
 use vrt_slot::children;
 
 /// The socket to this process's monitor; -1: none.

@@ -1,115 +1,18 @@
-//! Collective operations between two groups (MPI-4.1 section 6.2.3): the contributions of one group's ranks are sent to
-//! the other group.
-//!
-//! A rank sends to the other group's root, or to its first rank, which distributes the data in its group; operations
-//! within a group use its own communicator. The tag of messages is the number of their operation on the
-//! intercommunicator, so that later ones do not overtake.
+//! Collective operations between two groups (MPI-4.1 section 6.2.3): the core's, on the elements of a program.
 
 use vrt_core::Site;
-use vrt_core::comm::algorithms::{Collective, In, Out};
-use vrt_core::comm::handle::CommunicatorHandle;
-use vrt_core::mailbox::Pattern;
-use vrt_core::operation;
-use vrt_core::pe::{Mode, Outbound};
+use vrt_core::comm::algorithms::{In, Out};
+use vrt_core::comm::between::{self, Part};
+use vrt_core::comm::bytes::zeroed;
 
 use super::Root;
-use super::parts::{Source, Target, input, input_of, output, output_of, put};
-use crate::buffer::UNTYPED;
+use super::parts::{Source, Target, datas, input, input_of, output, output_of, put, rooms};
 use crate::communicator::Comm;
 use crate::fault::Outcome;
-use crate::numbers;
 use crate::op::Reduction;
-use crate::turns::Turn;
-
-/// One operation between two groups.
-///
-/// Dropped when the operation has ended on the rank: until then it lasts in traces, as `both` does.
-struct Between<'a> {
-    both: Collective,
-    local: &'a CommunicatorHandle,
-    number: u32,
-    site: Site,
-    _turn: Turn<'a>,
-}
-
-impl<'a> Between<'a> {
-    /// Begins the operation on the intercommunicator, when it is its turn.
-    async fn begin(comm: &'a Comm, site: Site) -> Outcome<Between<'a>> {
-        comm.expect_inter()?;
-        let turn = comm.turns.take(site).await;
-        let engine = &comm.engine;
-        let local = engine.remote.as_ref().map_or(engine, |remote| &remote.local);
-        let both = Collective::begin(engine, site);
-        let number = both.number();
-        Ok(Between { both, local, number, site, _turn: turn })
-    }
-
-    fn tag(&self, phase: u32) -> i32 {
-        (((self.number & 0x3f_ffff) << 8) | phase).cast_signed()
-    }
-
-    fn outbound(&self, phase: u32, to: usize, data: In) -> Outbound {
-        Outbound {
-            context: self.both.comm.context.saturating_add(1),
-            to: self.both.comm.partners().get(to),
-            source: self.both.comm.rank,
-            tag: self.tag(phase),
-            data: data.0,
-            len: data.1,
-            mode: Mode::Standard,
-            signature: UNTYPED,
-        }
-    }
-
-    fn pattern(&self, phase: u32, from: usize) -> Pattern {
-        let context = self.both.comm.context.saturating_add(1);
-        Pattern { context, source: numbers::int(from), tag: self.tag(phase) }
-    }
-
-    /// Sends to a rank of the other group.
-    async unsafe fn send(&self, phase: u32, to: usize, data: In) -> Outcome {
-        // SAFETY: as the caller promises.
-        Ok(unsafe { operation::send(self.outbound(phase, to, data), self.site) }.await?)
-    }
-
-    /// Receives from a rank of the other group.
-    async unsafe fn receive(&self, phase: u32, from: usize, out: Out) -> Outcome {
-        let pattern = self.pattern(phase, from);
-        // SAFETY: as the caller promises.
-        let outcome = unsafe { operation::receive(pattern, out.room(), self.site) }.await?;
-        outcome.fitting()?;
-        Ok(())
-    }
-
-    /// The first ranks of the groups exchange data.
-    async unsafe fn exchange(&self, phase: u32, data: In, out: Out) -> Outcome {
-        let (message, pattern) = (self.outbound(phase, 0, data), self.pattern(phase, 0));
-        // SAFETY: as the caller promises.
-        let exchange = unsafe { operation::exchange(message, pattern, out.room(), self.site) };
-        exchange.await?.fitting()?;
-        Ok(())
-    }
-
-    fn is_first(&self) -> bool {
-        self.both.comm.rank == 0
-    }
-
-    fn here(&self) -> Collective {
-        Collective::begin(self.local, self.site)
-    }
-}
 
 pub(super) async fn barrier(comm: &Comm, site: Site) -> Outcome {
-    let both = Between::begin(comm, site).await?;
-    // SAFETY: nothing is read or written.
-    unsafe {
-        both.here().barrier().await?;
-        if both.is_first() {
-            both.exchange(0, In::NOTHING, Out::NOTHING).await?;
-        }
-        both.here().barrier().await?;
-    }
-    Ok(())
+    Ok(between::barrier(&comm.engine, site).await?)
 }
 
 /// # Safety
@@ -120,21 +23,18 @@ pub(super) async unsafe fn broadcast(
     target: &Target,
     site: Site,
 ) -> Outcome {
-    let both = Between::begin(comm, site).await?;
     // SAFETY: as the caller promises.
     unsafe {
         match root {
             Root::Here => {
                 let data = target.as_source().read()?;
-                both.send(0, 0, input(&data)).await?;
+                between::broadcast(&comm.engine, Part::Root(input(&data)), site).await?;
             }
-            Root::Neighbor => {}
+            Root::Neighbor => between::broadcast(&comm.engine, Part::Neighbor, site).await?,
             Root::There(root) => {
                 let room = target.room()?;
-                if both.is_first() {
-                    both.receive(0, root, output(&room)).await?;
-                }
-                both.here().broadcast(0, output(&room)).await?;
+                let part = Part::Other(root, output(&room));
+                between::broadcast(&comm.engine, part, site).await?;
                 put(&room);
             }
         }
@@ -151,23 +51,18 @@ pub(super) async unsafe fn gather(
     targets: Option<Vec<Target>>,
     site: Site,
 ) -> Outcome {
-    let both = Between::begin(comm, site).await?;
     // SAFETY: as the caller promises.
     unsafe {
-        match (root, targets) {
-            (Root::Here, Some(targets)) => {
-                for (from, target) in targets.iter().enumerate() {
-                    let room = target.room()?;
-                    both.receive(0, from, output(&room)).await?;
-                    put(&room);
-                }
-            }
-            (Root::There(root), _) => {
-                let data = source.read()?;
-                both.send(0, root, input(&data)).await?;
-            }
-            _ => {}
-        }
+        let rooms = rooms(&targets.unwrap_or_default())?;
+        let outs: Vec<Out> = rooms.iter().map(output).collect();
+        let data = source.read()?;
+        let part = match root {
+            Root::Here => Part::Root(&outs[..]),
+            Root::Neighbor => Part::Neighbor,
+            Root::There(root) => Part::Other(root, input(&data)),
+        };
+        between::gather(&comm.engine, part, site).await?;
+        rooms.iter().for_each(|room| put(room));
     }
     Ok(())
 }
@@ -181,23 +76,18 @@ pub(super) async unsafe fn scatter(
     target: Option<Target>,
     site: Site,
 ) -> Outcome {
-    let both = Between::begin(comm, site).await?;
     // SAFETY: as the caller promises.
     unsafe {
-        match (root, sources, target) {
-            (Root::Here, Some(sources), _) => {
-                for (to, source) in sources.iter().enumerate() {
-                    let data = source.read()?;
-                    both.send(0, to, input(&data)).await?;
-                }
-            }
-            (Root::There(root), _, Some(target)) => {
-                let room = target.room()?;
-                both.receive(0, root, output(&room)).await?;
-                put(&room);
-            }
-            _ => {}
-        }
+        let data = datas(&sources.unwrap_or_default())?;
+        let ins: Vec<In> = data.iter().map(input).collect();
+        let room = target.map(|target| target.room()).transpose()?;
+        let part = match (root, &room) {
+            (Root::Here, _) => Part::Root(&ins[..]),
+            (Root::There(root), Some(room)) => Part::Other(root, output(room)),
+            _ => Part::Neighbor,
+        };
+        between::scatter(&comm.engine, part, site).await?;
+        room.iter().for_each(|room| put(room));
     }
     Ok(())
 }
@@ -210,34 +100,12 @@ pub(super) async unsafe fn allgather(
     targets: &[Target],
     site: Site,
 ) -> Outcome {
-    let both = Between::begin(comm, site).await?;
-    let lengths: Vec<usize> = targets.iter().map(Target::len).collect();
-    let mut all = numbers::zeroed(numbers::sum(&lengths)?)?;
     // SAFETY: as the caller promises.
     unsafe {
-        // Each rank sends to the other group's first, which may be waiting for another one: nobody waits
-        // for a send.
-        let data = source.read()?;
-        let sending = both.send(0, 0, input(&data));
-        let receiving = async {
-            if both.is_first() {
-                let mut rest = &mut all[..];
-                for (from, len) in lengths.iter().enumerate() {
-                    let (part, behind) = std::mem::take(&mut rest).split_at_mut(*len);
-                    both.receive(0, from, output_of(part)).await?;
-                    rest = behind;
-                }
-            }
-            Ok(())
-        };
-        super::neighbors::both(sending, receiving).await?;
-        both.here().broadcast(0, output_of(&mut all)).await?;
-        let mut rest = &all[..];
-        for target in targets {
-            let (part, behind) = rest.split_at(target.len());
-            target.fill(part);
-            rest = behind;
-        }
+        let (data, rooms) = (source.read()?, rooms(targets)?);
+        let outs: Vec<Out> = rooms.iter().map(output).collect();
+        between::all_gather(&comm.engine, input(&data), &outs, site).await?;
+        rooms.iter().for_each(|room| put(room));
     }
     Ok(())
 }
@@ -250,42 +118,15 @@ pub(super) async unsafe fn alltoall(
     targets: &[Target],
     site: Site,
 ) -> Outcome {
-    let both = Between::begin(comm, site).await?;
     // SAFETY: as the caller promises.
     unsafe {
-        let sending = async {
-            for (to, source) in sources.iter().enumerate() {
-                let data = source.read()?;
-                both.send(0, to, input(&data)).await?;
-            }
-            Ok(())
-        };
-        let receiving = async {
-            for (from, target) in targets.iter().enumerate() {
-                let room = target.room()?;
-                both.receive(0, from, output(&room)).await?;
-                put(&room);
-            }
-            Ok(())
-        };
-        super::neighbors::both(sending, receiving).await
+        let (data, rooms) = (datas(sources)?, rooms(targets)?);
+        let ins: Vec<In> = data.iter().map(input).collect();
+        let outs: Vec<Out> = rooms.iter().map(output).collect();
+        between::all_to_all(&comm.engine, &ins, &outs, site).await?;
+        rooms.iter().for_each(|room| put(room));
     }
-}
-
-/// The reduction of the local group, at its first rank.
-async unsafe fn reduce_here(
-    both: &Between<'_>,
-    source: &Source,
-    reduction: &Reduction,
-) -> Outcome<Vec<u8>> {
-    // SAFETY: as the caller promises.
-    unsafe {
-        let data = source.copy()?;
-        let mut result = numbers::zeroed(data.len())?;
-        let out = both.is_first().then(|| output_of(&mut result));
-        both.here().reduce(Some(0), &reduction.as_engine(), input_of(&data), out).await?;
-        Ok(result)
-    }
+    Ok(())
 }
 
 /// # Safety
@@ -298,22 +139,21 @@ pub(super) async unsafe fn reduce(
     reduction: &Reduction,
     site: Site,
 ) -> Outcome {
-    let both = Between::begin(comm, site).await?;
     // SAFETY: as the caller promises.
     unsafe {
-        match (root, target) {
-            (Root::Here, Some(target)) => {
-                let mut result = numbers::zeroed(target.len())?;
-                both.receive(0, 0, output_of(&mut result)).await?;
-                target.fill(&result);
-            }
-            (Root::There(root), _) => {
-                let result = reduce_here(&both, source, reduction).await?;
-                if both.is_first() {
-                    both.send(0, root, input_of(&result)).await?;
-                }
-            }
-            _ => {}
+        let mut result = zeroed(target.as_ref().map_or(0, Target::len))?;
+        let data = match root {
+            Root::There(_) => source.copy()?,
+            _ => Vec::new(),
+        };
+        let part = match root {
+            Root::Here => Part::Root(output_of(&mut result)),
+            Root::Neighbor => Part::Neighbor,
+            Root::There(root) => Part::Other(root, input_of(&data)),
+        };
+        between::reduce(&comm.engine, part, &reduction.as_engine(), site).await?;
+        if let Some(target) = target {
+            target.fill(&result);
         }
     }
     Ok(())
@@ -328,15 +168,11 @@ pub(super) async unsafe fn allreduce(
     reduction: &Reduction,
     site: Site,
 ) -> Outcome {
-    let both = Between::begin(comm, site).await?;
     // SAFETY: as the caller promises.
     unsafe {
-        let own = reduce_here(&both, source, reduction).await?;
-        let mut result = numbers::zeroed(target.len())?;
-        if both.is_first() {
-            both.exchange(0, input_of(&own), output_of(&mut result)).await?;
-        }
-        both.here().broadcast(0, output_of(&mut result)).await?;
+        let (data, mut result) = (source.copy()?, zeroed(target.len())?);
+        let (op, out) = (reduction.as_engine(), output_of(&mut result));
+        between::all_reduce(&comm.engine, input_of(&data), out, &op, site).await?;
         target.fill(&result);
     }
     Ok(())
@@ -352,25 +188,12 @@ pub(super) async unsafe fn reduce_scatter(
     reduction: &Reduction,
     site: Site,
 ) -> Outcome {
-    let both = Between::begin(comm, site).await?;
     // SAFETY: as the caller promises.
     unsafe {
-        let own = reduce_here(&both, source, reduction).await?;
-        let mut all = numbers::zeroed(numbers::sum(lengths)?)?;
-        if both.is_first() {
-            both.exchange(0, input_of(&own), output_of(&mut all)).await?;
-        }
-        let mut part = numbers::zeroed(target.len())?;
-        let mut rest = &all[..];
-        let mut parts = Vec::with_capacity(lengths.len());
-        for len in lengths {
-            let (one, behind) = rest.split_at(*len);
-            parts.push(input_of(one));
-            rest = behind;
-        }
-        let parts = both.is_first().then_some(&parts[..]);
-        both.here().scatter_parts(0, parts, output_of(&mut part)).await?;
-        target.fill(&part);
+        let (data, mut result) = (source.copy()?, zeroed(target.len())?);
+        let (op, out) = (reduction.as_engine(), output_of(&mut result));
+        between::reduce_scatter(&comm.engine, input_of(&data), lengths, out, &op, site).await?;
+        target.fill(&result);
     }
     Ok(())
 }

@@ -1,26 +1,20 @@
 //! Operations among the neighbours of a topology (MPI-4.1 section 8.6).
 
 use std::ffi::c_void;
-use std::future::{Future, poll_fn};
-use std::pin::pin;
 use std::rc::Rc;
-use std::task::Poll;
 
-use vrt_abi::constants::*;
 use vrt_abi::types::*;
-use vrt_core::comm::algorithms::{Collective, In, Out};
-use vrt_core::comm::shape::{Neighbors, neighbors};
-use vrt_core::operation::Pending;
-use vrt_core::pe::{self, Completion, Started};
-use vrt_core::{Error, Site};
+use vrt_core::Site;
+use vrt_core::comm::algorithms::Collective;
+use vrt_core::comm::neighbors::{self, Neighbors};
 
 use super::parts::{Source, Target, input, output, put, targets, typed_targets};
 use super::{Operation, forms, operation, three_forms};
 use crate::buffer::not_in_place;
 use crate::call::Call;
 use crate::communicator::Comm;
-use crate::fault::{Outcome, refuse};
-use crate::numbers::{self, Whole};
+use crate::fault::Outcome;
+use crate::numbers::Whole;
 
 forms! {
     MPI_Neighbor_allgather / MPI_Neighbor_allgather_c,
@@ -56,43 +50,12 @@ forms! {
     ) = alltoallw;
 }
 
-/// Runs two operations at the same time.
-pub(super) async fn both(
-    one: impl Future<Output = Outcome>,
-    other: impl Future<Output = Outcome>,
-) -> Outcome {
-    let (mut one, mut other) = (pin!(one), pin!(other));
-    let (mut first, mut second) = (None, None);
-    poll_fn(|context| {
-        if first.is_none()
-            && let Poll::Ready(outcome) = one.as_mut().poll(context)
-        {
-            first = Some(outcome);
-        }
-        if second.is_none()
-            && let Poll::Ready(outcome) = other.as_mut().poll(context)
-        {
-            second = Some(outcome);
-        }
-        match first.is_some() && second.is_some() {
-            true => Poll::Ready(()),
-            false => Poll::Pending,
-        }
-    })
-    .await;
-    first.unwrap_or(Ok(()))?;
-    second.unwrap_or(Ok(()))
-}
-
 /// The neighbours of a rank.
 ///
 /// # Errors
 /// The communicator has no topology.
 fn around(comm: &Comm) -> Outcome<Neighbors> {
-    match neighbors(&comm.engine) {
-        Some(around) => Ok(around),
-        None => refuse!(MPI_ERR_TOPOLOGY, "the communicator has no topology"),
-    }
+    Ok(neighbors::neighbors(&comm.engine)?)
 }
 
 /// Sends a part to each neighbour and receives one from each.
@@ -113,9 +76,10 @@ fn exchange(
                     sources.iter().map(|source| source.read()).collect::<Outcome<_>>()?;
                 let rooms: Vec<_> =
                     targets.iter().map(|target| target.room()).collect::<Outcome<_>>()?;
-                let ins = data.iter().map(input).collect();
-                let outs = rooms.iter().map(output).collect();
-                run(&comm, site, &around, ins, outs).await?;
+                let ins: Vec<_> = data.iter().map(input).collect();
+                let outs: Vec<_> = rooms.iter().map(output).collect();
+                let collective = Collective::begin(&comm.engine, site);
+                neighbors::exchange(&collective, &around, &ins, &outs).await?;
                 for (edge, room) in around.sources.iter().zip(&rooms) {
                     if edge.rank.is_some() {
                         put(room);
@@ -125,51 +89,6 @@ fn exchange(
             Ok(())
         }
     })
-}
-
-/// # Safety
-/// The buffers are valid until the future is ready.
-async unsafe fn run(
-    comm: &Comm,
-    site: Site,
-    around: &Neighbors,
-    ins: Vec<In>,
-    outs: Vec<Out>,
-) -> Result<(), Error> {
-    let collective = Collective::begin(&comm.engine, site);
-    collective.number();
-    let wait = |started: Started| -> Result<Completion, Pending> {
-        match started {
-            Started::Done(outcome) => Ok(outcome),
-            Started::Pending(request, _) => Err(Pending::new(request, site, None)),
-        }
-    };
-    let mut receiving = Vec::with_capacity(outs.len());
-    for (edge, out) in around.sources.iter().zip(&outs) {
-        let Some(from) = edge.rank else { continue };
-        let pattern = collective.pattern(edge.label, numbers::index(from));
-        // SAFETY: as the caller promises.
-        let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, out.room()) });
-        receiving.push(wait(started));
-    }
-    let mut sending = Vec::with_capacity(ins.len());
-    for (edge, data) in around.destinations.iter().zip(&ins) {
-        let Some(to) = edge.rank else { continue };
-        let message = collective.outbound(edge.label, numbers::index(to), *data);
-        // SAFETY: as the caller promises.
-        sending.push(wait(pe::with(|pe| unsafe { pe.engine.send(&message) })));
-    }
-    for receive in receiving {
-        let outcome = match receive {
-            Ok(outcome) => outcome,
-            Err(pending) => pending.await?,
-        };
-        outcome.fitting()?;
-    }
-    for pending in sending.into_iter().filter_map(Result::err) {
-        pending.await?;
-    }
-    Ok(())
 }
 
 three_forms!(allgather<N>(

@@ -5,7 +5,9 @@ use std::rc::Rc;
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
-use vrt_core::comm::algorithms::{Collective, Combined, combine_now};
+use vrt_core::comm::algorithms::{Collective, Combined};
+use vrt_core::comm::bytes::zeroed;
+use vrt_core::comm::now::combine_now;
 
 use super::parts::{Source, Target, input_of, output_of};
 use super::{Operation, Root, forms, inter, operation, root_of, three_forms};
@@ -122,7 +124,7 @@ unsafe fn reduce<N: Whole>(
                     return inter::reduce(&comm, root, &source, target, &reduction, site).await;
                 }
                 let data = source.copy()?;
-                let mut result = numbers::zeroed(target.as_ref().map_or(0, Target::len))?;
+                let mut result = zeroed(target.as_ref().map_or(0, Target::len))?;
                 let out = target.as_ref().map(|_| output_of(&mut result));
                 let at =
                     if let Root::There(at) = root { at } else { numbers::index(comm.engine.rank) };
@@ -206,7 +208,7 @@ unsafe fn allreduce<N: Whole>(
                     return Ok(collective.reduce(None, &op, data, Some(out)).await?);
                 }
                 let data = source.copy()?;
-                let mut result = numbers::zeroed(data.len())?;
+                let mut result = zeroed(data.len())?;
                 let out = Some(output_of(&mut result));
                 collective.reduce(None, &op, input_of(&data), out).await?;
                 target.fill(&result);
@@ -292,7 +294,7 @@ unsafe fn scatter_result(
                     .await;
                 }
                 let data = source.copy()?;
-                let mut result = numbers::zeroed(target.len())?;
+                let mut result = zeroed(target.len())?;
                 let collective = Collective::begin(&comm.engine, site);
                 let (op, out) = (reduction.as_engine(), output_of(&mut result));
                 collective.reduce_scatter(&op, input_of(&data), &lengths, out).await?;
@@ -362,7 +364,7 @@ unsafe fn prefix<N: Whole>(
             // SAFETY: as the program promises.
             unsafe {
                 let data = source.copy()?;
-                let mut result = numbers::zeroed(data.len())?;
+                let mut result = zeroed(data.len())?;
                 let collective = Collective::begin(&comm.engine, site);
                 let (op, out) = (reduction.as_engine(), output_of(&mut result));
                 collective.scan(&op, input_of(&data), out, exclusive).await?;

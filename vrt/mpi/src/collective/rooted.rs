@@ -5,6 +5,7 @@ use std::rc::Rc;
 
 use vrt_abi::types::*;
 use vrt_core::comm::algorithms::{Collective, Combined, In, Out};
+use vrt_core::comm::bytes::zeroed;
 
 use super::parts::{
     Source, Target, datas, expect_equal, input, input_of, output, put, rooms, targets,
@@ -319,7 +320,7 @@ unsafe fn scatter<N: Whole>(
                 let Some(target) = target else {
                     // In place: the root's own part stays where it is.
                     let len = source.as_ref().map_or(0, Target::len);
-                    let mut own = numbers::zeroed(len)?;
+                    let mut own = zeroed(len)?;
                     let out = super::parts::output_of(&mut own);
                     return Ok(collective.scatter(at, input, out).await?);
                 };
@@ -397,7 +398,7 @@ unsafe fn scatterv<N: Whole, D: Whole>(
                 let at = if let Root::There(at) = root { at } else { me };
                 let Some(target) = target else {
                     let len = sources.as_ref().map_or(0, |sources| sources[me].len());
-                    let mut own = numbers::zeroed(len)?;
+                    let mut own = zeroed(len)?;
                     let out = super::parts::output_of(&mut own);
                     return Ok(collective.scatter_parts(at, ins.as_deref(), out).await?);
                 };

@@ -16,6 +16,7 @@ use std::ffi::{c_char, c_void};
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_abi::{Kind, NamedDatatype};
+use vrt_core::comm::bytes::zeroed;
 use vrt_core::layout::LONGEST;
 
 use super::elements::{parts, runs, size_of_named, sum};
@@ -259,7 +260,7 @@ unsafe fn unpack_external<N: Whole, A: Whole>(
     unsafe {
         let at = part(size.wide(), (*position).wide(), len, "packed")?;
         let mut from = inbuf.cast::<u8>().add(at);
-        let mut packed = numbers::zeroed(bytes_of(inside, count)?)?;
+        let mut packed = zeroed(bytes_of(inside, count)?)?;
         packed.clear();
         each_number(&found, count, |of, inside, outside| {
             if is_long_double(of) {

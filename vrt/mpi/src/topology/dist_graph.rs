@@ -5,10 +5,12 @@ use std::ffi::c_int;
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::comm::create;
-use vrt_core::comm::shape::{Edge, Neighbors, Shape};
+use vrt_core::comm::graph::{Adjacency, Weights};
+use vrt_core::comm::neighbors::{NamedEdge, adjacency};
+use vrt_core::comm::shape::Shape;
 use vrt_core::operation;
 
-use super::{edges_of, give_all, make};
+use super::{give_all, make};
 use crate::call::{Call, functions};
 use crate::communicator::{Comm, give};
 use crate::fault::{Outcome, refuse};
@@ -75,15 +77,11 @@ unsafe fn dist_graph_create_adjacent(
         create::check_neighbors(&comm.engine, &sources)?;
         create::check_neighbors(&comm.engine, &destinations)?;
         let weights = weights_of(source_weights, n_in)?.zip(weights_of(dest_weights, n_out)?);
-        let neighbors =
-            Neighbors { sources: edges_of(&sources), destinations: edges_of(&destinations) };
-        let shape = Some(Shape::DistributedGraph(neighbors));
-        make(call, &comm, shape, |made| made.weights = weights, new)
+        let weights = weights.map(|(sources, destinations)| Weights { sources, destinations });
+        let around = Adjacency { sources, destinations, weights };
+        make(call, &comm, comm.engine.members.len(), Shape::DistributedGraph(around), new)
     }
 }
-
-/// An edge with its weight.
-type Weighted = [i32; 3];
 
 unsafe fn dist_graph_create(
     call: Call,
@@ -110,45 +108,22 @@ unsafe fn dist_graph_create(
         create::check_neighbors(&comm.engine, &sources)?;
         create::check_neighbors(&comm.engine, &destinations)?;
         let weights = weights_of(weights, total)?;
-        let mut named: Vec<Weighted> = Vec::with_capacity(total);
         let sources = sources.iter().zip(&degrees).flat_map(|(of, n)| std::iter::repeat_n(*of, *n));
-        for (next, (source, destination)) in sources.zip(destinations).enumerate() {
-            let weight = weights.as_ref().and_then(|all| all.get(next)).copied();
-            named.push([source, destination, weight.unwrap_or(1)]);
-        }
-        let (engine, site) = (comm.engine.clone(), *call.site);
-        let is_weighted = weights.is_some();
-        let all = operation::drive(call.may_block(), async move {
-            // Every rank gets all edges: how many each names, then those, padded to the most.
-            let counts = create::all_gather(&engine, [numbers::int(named.len())], site).await?;
-            let most = counts.iter().map(|[n]| *n).max().unwrap_or_default();
-            let mut rows = Vec::new();
-            for at in 0..numbers::index(most) {
-                let edge = named.get(at).copied().unwrap_or([-1, -1, 0]);
-                rows.push(create::all_gather(&engine, edge, site).await?);
-            }
-            let size = numbers::index(engine.size);
-            let by_rank = (0..size).flat_map(|rank| rows.iter().map(move |row| row[rank]));
-            let all: Vec<Weighted> = by_rank.filter(|[from, ..]| *from >= 0).collect();
-            Ok::<_, vrt_core::Error>(all)
-        })?;
-        let me = comm.engine.rank;
-        let incoming: Vec<Weighted> = all.iter().filter(|[_, to, _]| *to == me).copied().collect();
-        let outgoing: Vec<Weighted> =
-            all.iter().filter(|[from, ..]| *from == me).copied().collect();
-        let froms: Vec<i32> = incoming.iter().map(|[from, ..]| *from).collect();
-        let tos: Vec<i32> = outgoing.iter().map(|[_, to, _]| *to).collect();
-        let neighbors = Neighbors { sources: edges_of(&froms), destinations: edges_of(&tos) };
-        let weight = |edges: &[Weighted]| edges.iter().map(|[.., weight]| *weight).collect();
-        let weights = is_weighted.then(|| (weight(&incoming), weight(&outgoing)));
-        let shape = Some(Shape::DistributedGraph(neighbors));
-        make(call, &comm, shape, |made| made.weights = weights, new)
+        let weight = |edge: usize| weights.as_ref().and_then(|all| all.get(edge)).copied();
+        let named: Vec<NamedEdge> = sources
+            .zip(destinations)
+            .enumerate()
+            .map(|(at, (from, to))| NamedEdge { from, to, weight: weight(at).unwrap_or(1) })
+            .collect();
+        let around = adjacency(&comm.engine, &named, weights.is_some(), *call.site);
+        let around = operation::drive(call.may_block(), around)?;
+        make(call, &comm, comm.engine.members.len(), Shape::DistributedGraph(around), new)
     }
 }
 
-fn dist_graph(comm: &Comm) -> Outcome<&Neighbors> {
+fn dist_graph(comm: &Comm) -> Outcome<&Adjacency> {
     match &comm.engine.shape {
-        Shape::DistributedGraph(neighbors) => Ok(neighbors),
+        Shape::DistributedGraph(around) => Ok(around),
         _ => refuse!(MPI_ERR_TOPOLOGY, "the communicator is no distributed graph"),
     }
 }
@@ -166,7 +141,7 @@ unsafe fn dist_graph_neighbors_count(
     unsafe {
         give(numbers::int(around.sources.len()), indegree)?;
         give(numbers::int(around.destinations.len()), outdegree)?;
-        give(comm.weights.is_some().into(), weighted)
+        give(around.weights.is_some().into(), weighted)
     }
 }
 
@@ -182,21 +157,18 @@ unsafe fn dist_graph_neighbors(
 ) -> Outcome {
     let comm = call.process.comm(comm)?;
     let around = dist_graph(&comm)?;
-    let ranks = |edges: &[Edge]| -> Vec<c_int> {
-        edges.iter().map(|edge| edge.rank.unwrap_or(MPI_PROC_NULL)).collect()
-    };
     let (max_in, max_out) = (numbers::count(max_in)?, numbers::count(max_out)?);
     let wants = |weights: *mut c_int| !std::ptr::eq(weights, MPI_UNWEIGHTED);
     // SAFETY: the program gives room for so many.
     unsafe {
-        give_all(&ranks(&around.sources), sources, max_in);
-        give_all(&ranks(&around.destinations), destinations, max_out);
-        if let Some((incoming, outgoing)) = &comm.weights {
+        give_all(&around.sources, sources, max_in);
+        give_all(&around.destinations, destinations, max_out);
+        if let Some(weights) = &around.weights {
             if wants(source_weights) {
-                give_all(incoming, source_weights, max_in);
+                give_all(&weights.sources, source_weights, max_in);
             }
             if wants(dest_weights) {
-                give_all(outgoing, dest_weights, max_out);
+                give_all(&weights.destinations, dest_weights, max_out);
             }
         }
     }

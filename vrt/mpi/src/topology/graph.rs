@@ -4,12 +4,13 @@ use std::ffi::c_int;
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
-use vrt_core::comm::shape::{Neighbors, Shape};
+use vrt_core::comm::graph::{Graph, GraphError};
+use vrt_core::comm::shape::Shape;
 
-use super::{edges_of, give_all, make};
+use super::{give_all, make};
 use crate::call::{Call, functions};
 use crate::communicator::{Comm, give};
-use crate::fault::{Outcome, refuse};
+use crate::fault::{Fault, Outcome, fault, refuse};
 use crate::numbers;
 
 functions! {
@@ -31,38 +32,30 @@ functions! {
     ) on Comm(comm) = graph_map;
 }
 
+impl From<GraphError> for Box<Fault> {
+    fn from(error: GraphError) -> Box<Fault> {
+        fault(MPI_ERR_ARG, error.to_string())
+    }
+}
+
 /// A graph as given: the end of each node's edges, and the edges.
 unsafe fn graph_of(
     nodes: c_int,
     index: *const c_int,
     edges: *const c_int,
     available: c_int,
-) -> Outcome<(Vec<i32>, Vec<i32>)> {
+) -> Outcome<Graph> {
     let n = numbers::count(nodes)?;
     if nodes > available {
-        refuse!(
-            MPI_ERR_ARG,
-            "a graph of {nodes} nodes, the size of the communicator is {available}"
-        );
+        // There may be no more numbers than ranks.
+        return Err(GraphError::TooMany { nodes: n, ranks: available }.into());
     }
     // SAFETY: the program gives so many.
     let index = unsafe { numbers::ints(index, n)? };
-    let last = index.last().copied().unwrap_or_default();
-    if last < 0 || index.windows(2).any(|pair| pair[0] > pair[1]) {
-        refuse!(MPI_ERR_ARG, "the index of a graph does not increase: {index:?}");
-    }
+    let last = Graph::number_of_edges(&index)?;
     // SAFETY: as above.
     let edges = unsafe { numbers::ints(edges, numbers::index(last))? };
-    if let Some(edge) = edges.iter().find(|edge| **edge < 0 || **edge >= nodes) {
-        refuse!(MPI_ERR_ARG, "an edge to {edge}: the graph has {nodes} nodes");
-    }
-    Ok((index, edges))
-}
-
-/// The edges of one node.
-fn edges_from((index, edges): &(Vec<i32>, Vec<i32>), node: usize) -> &[i32] {
-    let begin = node.checked_sub(1).map_or(0, |before| index[before]);
-    &edges[numbers::index(begin)..numbers::index(index[node])]
+    Ok(Graph::new(index, edges, available)?)
 }
 
 unsafe fn graph_create(
@@ -79,19 +72,14 @@ unsafe fn graph_create(
     // SAFETY: as the program promises.
     unsafe {
         let graph = graph_of(nodes, index, edges, comm.engine.size)?;
-        let me = numbers::index(comm.engine.rank);
-        let shape = (me < graph.0.len()).then(|| {
-            let mine = edges_of(edges_from(&graph, me));
-            Shape::Graph(Neighbors { sources: mine.clone(), destinations: mine })
-        });
-        make(call, &comm, shape, |made| made.graph = Some(graph), new)
+        make(call, &comm, graph.index().len(), Shape::Graph(graph), new)
     }
 }
 
-fn graph(comm: &Comm) -> Outcome<&(Vec<i32>, Vec<i32>)> {
-    match &comm.graph {
-        Some(graph) => Ok(graph),
-        None => refuse!(MPI_ERR_TOPOLOGY, "the communicator is no graph"),
+fn graph(comm: &Comm) -> Outcome<&Graph> {
+    match &comm.engine.shape {
+        Shape::Graph(graph) => Ok(graph),
+        _ => refuse!(MPI_ERR_TOPOLOGY, "the communicator is no graph"),
     }
 }
 
@@ -104,11 +92,11 @@ unsafe fn graph_get(
     edges: *mut c_int,
 ) -> Outcome {
     let comm = call.process.comm(comm)?;
-    let (all_index, all_edges) = graph(&comm)?;
+    let graph = graph(&comm)?;
     // SAFETY: the program gives room for so many.
     unsafe {
-        give_all(all_index, index, numbers::count(max_index)?);
-        give_all(all_edges, edges, numbers::count(max_edges)?);
+        give_all(graph.index(), index, numbers::count(max_index)?);
+        give_all(graph.edges(), edges, numbers::count(max_edges)?);
     }
     Ok(())
 }
@@ -120,17 +108,18 @@ unsafe fn graphdims_get(
     edges: *mut c_int,
 ) -> Outcome {
     let comm = call.process.comm(comm)?;
-    let (all_index, all_edges) = graph(&comm)?;
+    let graph = graph(&comm)?;
     // SAFETY: as the program promises.
     unsafe {
-        give(numbers::int(all_index.len()), nodes)?;
-        give(numbers::int(all_edges.len()), edges)
+        give(numbers::int(graph.index().len()), nodes)?;
+        give(numbers::int(graph.edges().len()), edges)
     }
 }
 
 fn neighbors_of(comm: &Comm, rank: c_int) -> Outcome<&[i32]> {
     comm.engine.job_rank(rank)?;
-    Ok(edges_from(graph(comm)?, numbers::index(rank)))
+    // Every rank of the communicator is a node.
+    Ok(graph(comm)?.neighbors(rank).unwrap_or_default())
 }
 
 unsafe fn graph_neighbors_count(

@@ -6,7 +6,8 @@ use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::comm::create;
 use vrt_core::comm::dims::{self, DimsError};
-use vrt_core::comm::shape::{Grid, Shape};
+use vrt_core::comm::grid::Grid;
+use vrt_core::comm::shape::Shape;
 
 use super::{give_all, make};
 use crate::call::{Call, functions};
@@ -82,8 +83,7 @@ unsafe fn cart_create(
     unsafe {
         let grid = grid_of(n, dims, periods)?;
         let ranks = dims::places(&grid.dims, 1, comm.engine.size)?;
-        let shape = (comm.engine.rank < ranks).then_some(Shape::Cartesian(grid));
-        make(call, &comm, shape, |_| (), new)
+        make(call, &comm, numbers::index(ranks), Shape::Cartesian(grid), new)
     }
 }
 
@@ -93,12 +93,6 @@ fn grid(comm: &Comm) -> Outcome<&Grid> {
         Shape::Cartesian(grid) => Ok(grid),
         _ => refuse!(MPI_ERR_TOPOLOGY, "the communicator is no grid"),
     }
-}
-
-fn coordinates(grid: &Grid, rank: c_int) -> Vec<c_int> {
-    let mut coords = vec![0; grid.dims.len()];
-    grid.coordinates(rank, &mut coords);
-    coords
 }
 
 unsafe fn cart_sub(
@@ -111,24 +105,9 @@ unsafe fn cart_sub(
     let whole = grid(&comm)?;
     // SAFETY: the program gives a flag for each dimension.
     let remain = unsafe { numbers::list(remain, whole.dims.len())? };
-    let keeps = |at: usize| remain[at] != 0;
-    let kept = |all: Vec<usize>| -> Grid {
-        Grid {
-            dims: all.iter().map(|at| whole.dims[*at]).collect(),
-            periods: all.iter().map(|at| whole.periods[*at]).collect(),
-        }
-    };
-    let part = kept((0..whole.dims.len()).filter(|at| keeps(*at)).collect());
-    let coords = coordinates(whole, comm.engine.rank);
-    // Ranks with the same coordinates in the other dimensions come together.
-    let (mut color, mut key) = (0, 0);
-    for (at, (dim, coord)) in whole.dims.iter().zip(coords).enumerate() {
-        let number = if keeps(at) { &mut key } else { &mut color };
-        // Fewer than there are ranks.
-        *number = dim.saturating_mul(*number).saturating_add(coord);
-    }
-    let shape = Shape::Cartesian(part);
-    let split = create::split(&comm.engine, Some(color.cast_unsigned()), key, shape, *call.site);
+    let remain: Vec<bool> = remain.iter().map(|remains| *remains != 0).collect();
+    let part = whole.sub(&remain, comm.engine.rank);
+    let split = create::part_of_grid(&comm.engine, part, *call.site);
     // SAFETY: the program gives room for a handle.
     unsafe { made(call, &comm, split, new) }
 }
@@ -148,7 +127,7 @@ unsafe fn cart_get(
     unsafe {
         give_all(&grid.dims, dims, room);
         give_all(&closed, periods, room);
-        give_all(&coordinates(grid, comm.engine.rank), coords, room);
+        give_all(&grid.coordinates_of(comm.engine.rank), coords, room);
     }
     Ok(())
 }
@@ -182,7 +161,7 @@ unsafe fn cart_coords(
     let (grid, room) = (grid(&comm)?, numbers::count(max)?);
     comm.engine.job_rank(rank)?;
     // SAFETY: the program gives room for so many.
-    unsafe { give_all(&coordinates(grid, rank), coords, room) };
+    unsafe { give_all(&grid.coordinates_of(rank), coords, room) };
     Ok(())
 }
 

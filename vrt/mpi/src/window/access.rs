@@ -5,7 +5,6 @@
     not(test),
     expect(
         clippy::arithmetic_side_effects,
-        clippy::cast_possible_truncation,
         reason = "a piece lies in its elements, whose bytes are counted by `Use::bytes` and whose places by `Window::place`"
     )
 )]
@@ -14,11 +13,11 @@ use std::ffi::{c_int, c_void};
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
+use vrt_core::comm::bytes::zeroed;
 use vrt_core::comm::operator::{Op, Operator};
 use vrt_core::layout::{Layout, Scalar};
 use vrt_core::operation;
-use vrt_core::rma::access::{self, Access};
-use vrt_core::rma::remote;
+use vrt_core::rma::access::Access;
 
 use super::{Window, find};
 use crate::buffer::Outgoing;
@@ -154,8 +153,9 @@ impl Window {
         if rank == MPI_PROC_NULL {
             return Ok(None);
         }
-        let rank = self.rank(rank)?;
-        self.expect_access(rank as c_int)?;
+        let part = self.core.target(rank)?.len;
+        self.core.expect_access(rank).map_err(vrt_core::Error::from)?;
+        let rank = numbers::index(rank);
         let unit = isize::try_from(self.units[rank]).unwrap_or(isize::MAX);
         // What cannot be counted lies outside of every part.
         let offset = displacement.saturating_mul(unit);
@@ -165,12 +165,12 @@ impl Window {
             let (begin, end) = datatype.reach(count);
             let begin = usize::try_from(offset.saturating_add(begin));
             let end = usize::try_from(offset.saturating_add(end));
-            if begin.is_err() || end.is_ok_and(|end| end > self.targets[rank].len) {
+            if begin.is_err() || end.is_ok_and(|end| end > part) {
                 refuse!(
                     MPI_ERR_RMA_RANGE,
                     "{} from byte {offset} on, not inside the window of rank {rank}, which has {}",
                     report::count(count, "element"),
-                    self.targets[rank].len
+                    part
                 );
             }
         }
@@ -186,7 +186,7 @@ impl Window {
         (count, each): (usize, usize),
         access: Access,
     ) -> Outcome {
-        let target = &self.targets[rank];
+        let part = self.core.targets()[rank].len;
         // Behind the data of the last element there need be nothing.
         let len = match access {
             Access::Accumulate { operator: Operator { scalar, .. }, .. } if count > 0 => {
@@ -196,24 +196,21 @@ impl Window {
         };
         let inside = usize::try_from(at)
             .ok()
-            .filter(|at| at.checked_add(len).is_some_and(|end| end <= target.len));
+            .filter(|at| at.checked_add(len).is_some_and(|end| end <= part));
         let Some(at) = inside else {
             refuse!(
                 MPI_ERR_RMA_RANGE,
-                "{} from byte {at} on, not inside the window of rank {rank}, which has {}",
-                report::count(len, "byte"),
-                target.len
+                "{} from byte {at} on, not inside the window of rank {rank}, which has {part}",
+                report::count(len, "byte")
             );
         };
+        let elements = (count, each);
         // SAFETY: the place was just checked; the origin's memory is valid during the call.
         unsafe {
-            if let Some(_leased) = self.in_reach(rank) {
-                access::access(target, at, count, each, access);
+            if self.core.access_here(rank, at, elements, access) {
                 return Ok(());
             }
-            let job_rank = self.comm.members.get(rank);
-            let (context, site) = (self.comm.context, *call.site);
-            let there = remote::access(job_rank, context, at, count, each, access, site);
+            let there = self.core.access_elsewhere(rank, at, elements, access, *call.site);
             Ok(operation::drive(call.may_block(), there)?)
         }
     }
@@ -279,7 +276,7 @@ unsafe fn get<N: Whole>(
         let mut to: *mut u8 = match own.direct(own_count) {
             Some(begin) => origin.cast::<u8>().wrapping_offset(begin),
             None => {
-                packed = numbers::zeroed(place.len())?;
+                packed = zeroed(place.len())?;
                 packed.as_mut_ptr()
             }
         };
@@ -446,7 +443,7 @@ unsafe fn get_accumulate<N: Whole>(
     // to do with them.
     unsafe {
         let values = if operator.op == Op::Nothing {
-            numbers::zeroed(place.len())?
+            zeroed(place.len())?
         } else {
             let own = Use::of(call.process, origin_type)?;
             let own_count = numbers::count(origin_count)?;
@@ -454,7 +451,7 @@ unsafe fn get_accumulate<N: Whole>(
             expect_same_elements(call, operator, origin_type, place.len())?;
             own.pack(origin.cast(), own_count)?
         };
-        let mut before = numbers::zeroed(place.len())?;
+        let mut before = zeroed(place.len())?;
         fold(call, &win, &place, operator, &values, Some(&mut before))?;
         results.unpack(&before, result.cast(), result_count);
     }

@@ -6,25 +6,22 @@
         clippy::arithmetic_side_effects,
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
-        reason = "words travel as halves; ranks are below the size of the communicator"
+        reason = "lengths travel as halves; ranks are below the size of the communicator"
     )
 )]
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::ffi::{c_int, c_void};
+use std::rc::Rc;
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::comm::create;
-use vrt_core::comm::shape::Shape;
-use vrt_core::operation::{self, Turns};
-use vrt_core::pe::{self, WindowPart};
-use vrt_core::rma::access::{Elsewhere, Target};
-use vrt_core::rma::control::Control;
-use vrt_core::rma::epoch::Epoch;
+use vrt_core::operation;
+use vrt_core::rma::access::Elsewhere;
+use vrt_core::rma::window;
 use vrt_slot::Arena;
 
-use super::epoch;
 use super::{Part, Window, find};
 use crate::attribute::Attributes;
 use crate::call::{Call, functions};
@@ -89,39 +86,12 @@ unsafe fn make(call: Call, comm: &Comm, info: MPI_Info, own: &Own, win: *mut MPI
     }
     // Of a dynamic window every address is a place.
     let len = if is_dynamic { usize::MAX } else { own.size };
-    let control = Box::into_raw(Box::new(Control::default()));
-    let words = [
-        Elsewhere::new(at).word(),
-        len as u64,
-        Elsewhere::new(control as usize).word(),
-        own.unit as u64,
-    ];
-    let [a, b, c, d] = words.map(|word| [word as u32 as i32, (word >> 32) as i32]);
-    let mine = [a[0], a[1], b[0], b[1], c[0], c[1], d[0], d[1]];
-    let (engine, site) = (comm.engine.clone(), *call.site);
-    let part = WindowPart { address: at, bytes: len, control: control as usize };
-    let made = async move {
-        let same = create::same_ranks(&engine, Shape::Plain, site).await?;
-        pe::with(|pe| pe.engine.add_window(same.context, part));
-        let all = create::all_gather(&same, mine, site).await;
-        if all.is_err() {
-            pe::with(|pe| pe.engine.remove_window(same.context));
-        }
-        Ok::<_, vrt_core::Error>((same, all?))
-    };
-    let (same, all) = operation::drive(call.may_block(), made)?;
-    let word = |low: i32, high: i32| u64::from(low as u32) | (u64::from(high as u32) << 32);
-    let targets = all.iter().map(|[a, b, c, d, e, f, ..]| Target {
-        address: Elsewhere::from_word(word(*a, *b)),
-        len: word(*c, *d) as usize,
-        control: Elsewhere::from_word(word(*e, *f)),
-    });
-    let units = all.iter().map(|[.., low, high]| word(*low, *high) as usize).collect();
+    let part = window::Part { address: at, bytes: len, about: own.unit as u64 };
+    let made = window::Window::make(&comm.engine, part, *call.site);
+    let (core, units) = operation::drive(call.may_block(), made)?;
     let window = Window {
-        comm: same,
-        targets: targets.collect(),
-        units,
-        control,
+        core,
+        units: units.into_iter().map(|unit| unit as usize).collect(),
         owned: own.owned,
         part: Box::new(Part {
             base: own.base,
@@ -130,11 +100,6 @@ unsafe fn make(call: Call, comm: &Comm, info: MPI_Info, own: &Own, win: *mut MPI
             flavor: own.flavor,
             model: MPI_WIN_UNIFIED,
         }),
-        epoch: Cell::new(Epoch::None),
-        turns: Turns::default(),
-        accessed: RefCell::default(),
-        exposed_to: RefCell::default(),
-        one_node: pe::with(|pe| pe.engine.shared.nodes()) == 1,
         errhandler: RefCell::new(Handler::FATAL),
         attributes: Attributes::default(),
         name: RefCell::default(),
@@ -304,16 +269,14 @@ unsafe fn free(call: Call, win: *mut MPI_Win) -> Outcome {
     let handle = unsafe { *win };
     let found = find(call, handle)?;
     found.attributes.delete_all(call.process, handle.0)?;
-    epoch::barrier_of(call, &found)?;
-    let context = found.comm.context;
-    pe::with(|pe| {
-        pe.engine.remove_window(context);
-    });
     call.process.windows.remove(handle.0);
-    // SAFETY: all ranks have freed the window, so nobody accesses these again.
+    let Some(Window { core, owned, .. }) = Rc::into_inner(found) else {
+        refuse!(MPI_ERR_WIN, "another call uses the window")
+    };
+    operation::drive(call.may_block(), core.free(*call.site))?;
+    // SAFETY: all ranks have freed the window, so nobody accesses its memory again.
     unsafe {
-        drop(Box::from_raw(found.control));
-        libc::free(found.owned);
+        libc::free(owned);
         *win = MPI_WIN_NULL;
     }
     Ok(())

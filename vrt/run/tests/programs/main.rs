@@ -14,6 +14,7 @@ mod cpp;
 mod descriptors;
 mod endings;
 mod extremes;
+mod faces;
 mod globals;
 mod libc_state;
 mod linked;

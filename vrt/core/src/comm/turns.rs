@@ -1,28 +1,30 @@
-//! Turns: an operation on an intercommunicator takes several steps among the ranks of one group, so concurrent
-//! operations are executed one after another, in the order in which they have begun. That order is the same on all
-//! ranks, so the steps of all ranks have the same order.
+//! The order of operations that consist of several others.
+//!
+//! An operation on an intercommunicator takes several steps among the ranks of one group, so operations that are under
+//! way at the same time are executed one after another, in the order in which they have begun. That order is the same on
+//! all ranks, so the steps of all ranks have the same order.
 
 use std::cell::Cell;
 use std::task::Poll;
 
-use vrt_core::Site;
-use vrt_core::pe;
+use crate::error::Site;
+use crate::pe;
 use vrt_slot::rank;
 
-/// Records which operation's turn it is.
+/// Which operation's turn it is.
 #[derive(Debug, Default)]
-pub(crate) struct Turns {
+pub struct Turns {
     begun: Cell<u64>,
     over: Cell<u64>,
 }
 
 /// A turn; dropping it begins the next one.
 #[derive(Debug)]
-pub(crate) struct Turn<'a>(&'a Turns);
+pub struct Turn<'a>(&'a Turns);
 
 impl Turns {
     /// Waits until all operations that have begun earlier have ended. This one begins when the future is first polled.
-    pub(crate) async fn take(&self, site: Site) -> Turn<'_> {
+    pub async fn take(&self, site: Site) -> Turn<'_> {
         let number = self.begun.replace(self.begun.get().wrapping_add(1));
         std::future::poll_fn(|context| {
             if self.over.get() == number {
