@@ -18,6 +18,10 @@ use crate::pe;
 /// # Safety
 /// The buffers are valid for their lengths during the call.
 #[inline(always)]
+#[cfg_attr(
+    not(test),
+    expect(clippy::cast_sign_loss, reason = "a communicator's size is not negative")
+)]
 pub unsafe fn combine_now(
     may_block: MayBlock,
     comm: &CommunicatorHandle,

@@ -195,6 +195,14 @@ pub(super) fn check_agreement(outcome: &Completion, spec: &Spec) -> Result<(), E
 }
 
 #[cold]
+#[cfg_attr(
+    not(test),
+    expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "the tag of such an end is a signature's number"
+    )
+)]
 fn disagreement(theirs: &Completion, own: &Spec) -> Error {
     Error::Disagreement {
         own_bytes: own.whole,
