@@ -79,24 +79,24 @@ impl Domain {
         }
     }
 
-    fn default(&self) -> Value {
+    fn default(&self) -> Setting {
         match self {
-            Self::Number { default, .. } => Value::Number(*default),
-            Self::Count { default, .. } => Value::Count(*default),
-            Self::Choice { default, .. } => Value::Choice(default),
+            Self::Number { default, .. } => Setting::Number(*default),
+            Self::Count { default, .. } => Setting::Count(*default),
+            Self::Choice { default, .. } => Setting::Choice(default),
         }
     }
 
-    fn parse(&self, text: &str) -> Option<Value> {
+    fn parse(&self, text: &str) -> Option<Setting> {
         match self {
             Self::Number { range, .. } => {
-                text.parse().ok().filter(|it| range.contains(it)).map(Value::Number)
+                text.parse().ok().filter(|it| range.contains(it)).map(Setting::Number)
             }
             Self::Count { range, .. } => {
-                text.parse().ok().filter(|it| range.contains(it)).map(Value::Count)
+                text.parse().ok().filter(|it| range.contains(it)).map(Setting::Count)
             }
             Self::Choice { of, .. } => {
-                of.iter().find(|it| **it == text).copied().map(Value::Choice)
+                of.iter().find(|it| **it == text).copied().map(Setting::Choice)
             }
         }
     }
@@ -122,11 +122,11 @@ pub const COMMON: &[Parameter] = &[
 /// A value for each parameter of one strategy or predictor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Config {
-    values: Vec<(&'static Parameter, Value)>,
+    values: Vec<(&'static Parameter, Setting)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
-enum Value {
+enum Setting {
     Number(f64),
     Count(u64),
     Choice(&'static str),
@@ -189,7 +189,7 @@ impl Config {
     #[must_use]
     pub fn number(&self, name: &str) -> f64 {
         match self.value(name) {
-            Some(Value::Number(it)) => it,
+            Some(Setting::Number(it)) => it,
             other => panic!("the configuration of another strategy: its {name} is {other:?}"),
         }
     }
@@ -202,7 +202,7 @@ impl Config {
     #[must_use]
     pub fn count(&self, name: &str) -> usize {
         match self.value(name) {
-            Some(Value::Count(it)) => usize::try_from(it).unwrap_or(usize::MAX),
+            Some(Setting::Count(it)) => usize::try_from(it).unwrap_or(usize::MAX),
             other => panic!("the configuration of another strategy: its {name} is {other:?}"),
         }
     }
@@ -215,12 +215,12 @@ impl Config {
     #[must_use]
     pub fn choice(&self, name: &str) -> &'static str {
         match self.value(name) {
-            Some(Value::Choice(it)) => it,
+            Some(Setting::Choice(it)) => it,
             other => panic!("the configuration of another strategy: its {name} is {other:?}"),
         }
     }
 
-    fn value(&self, name: &str) -> Option<Value> {
+    fn value(&self, name: &str) -> Option<Setting> {
         self.values.iter().find(|(it, _)| it.name == name).map(|(_, value)| *value)
     }
 }

@@ -51,24 +51,24 @@ impl Strategy for GreedyRefine {
     fn propose(&self, model: &LoadModel, config: &Config, _seed: u64) -> Vec<usize> {
         let order = Order::falling(model, by_home(model));
         let items = heaviest_first(model, &order);
-        let measured = |pes| measured(model, &order, pes);
-        let greedy = measured(place(model, &items, |_, home, best| home <= best));
+        let evaluated = |pes| evaluate(model, &order, pes);
+        let greedy = evaluated(place(model, &items, |_, home, best| home <= best));
         let tolerance = config.number("tolerance");
         let limit = greedy.max_load * (1.0 + tolerance);
         let price = Price::new(model, config);
         let within = parallel::each(parallel::threads(items.len()), WIDTHS, |width| {
             let target = greedy.max_load * (1.0 + width * tolerance);
             let stays = |object, home, best| home <= target || home <= best + price.of(object);
-            measured(place(model, &items, stays))
+            evaluated(place(model, &items, stays))
         });
         let within = within.into_iter();
-        let cheapest = within.filter(|it| it.max_load <= limit).min_by(Measured::by_price);
+        let cheapest = within.filter(|it| it.max_load <= limit).min_by(Evaluated::by_price);
         let cheaper = cheapest.filter(|it| it.by_price(&greedy).is_lt());
         cheaper.unwrap_or(greedy).pes
     }
 }
 
-struct Measured {
+struct Evaluated {
     pes: Vec<usize>,
     max_load: f64,
     /// Seconds of all moves together.
@@ -77,25 +77,25 @@ struct Measured {
     bytes: u64,
 }
 
-impl Measured {
+impl Evaluated {
     fn by_price(&self, other: &Self) -> Ordering {
         let price = |it: &Self| (it.moves, it.bytes);
         self.seconds.total_cmp(&other.seconds).then(price(self).cmp(&price(other)))
     }
 }
 
-fn measured(model: &LoadModel, order: &Order, mut pes: Vec<usize>) -> Measured {
+fn evaluate(model: &LoadModel, order: &Order, mut pes: Vec<usize>) -> Evaluated {
     settle(model, order, &mut pes);
     let assignment = Assignment::new(model, pes).expect("placed on PEs of the model");
     let max_load = assignment.max_load(model);
-    let mut measured = Measured { pes: vec![], max_load, seconds: 0.0, moves: 0, bytes: 0 };
+    let mut found = Evaluated { pes: vec![], max_load, seconds: 0.0, moves: 0, bytes: 0 };
     for it in assignment.moves(model) {
-        measured.seconds += model.move_cost().seconds(it.bytes);
-        measured.moves += 1;
-        measured.bytes = measured.bytes.saturating_add(it.bytes);
+        found.seconds += model.move_cost().seconds(it.bytes);
+        found.moves += 1;
+        found.bytes = found.bytes.saturating_add(it.bytes);
     }
-    measured.pes = assignment.into_pes();
-    measured
+    found.pes = assignment.into_pes();
+    found
 }
 
 #[cfg(test)]

@@ -18,7 +18,7 @@ use crate::{
 
 /// A phase of a recorded job.
 #[derive(Clone, Debug)]
-pub struct Phase {
+pub struct RecordedPhase {
     /// The work of the objects, and their PEs.
     pub model: LoadModel,
     /// The objects' numbers, which are the same in all phases.
@@ -31,7 +31,7 @@ pub struct Phase {
     pub message_cost: MessageCost,
 }
 
-impl Phase {
+impl RecordedPhase {
     /// The part of the time of all PEs in which objects worked: how close the phase was to one in which no PE ever
     /// waits.
     #[must_use]
@@ -67,7 +67,7 @@ impl Phase {
 ///
 /// If a file is missing or given twice, or the files are inconsistent.
 #[cfg(feature = "datafile")]
-pub fn phases(files: &[DataFile]) -> Result<Vec<Phase>, DataFileError> {
+pub fn phases(files: &[DataFile]) -> Result<Vec<RecordedPhase>, DataFileError> {
     /// vrt's names for the length of a phase, the part of its core that a PE got, and how long it waited for its core.
     const SECONDS: &str = "seconds";
     const SHARE: &str = "core_share";
@@ -97,7 +97,7 @@ pub fn phases(files: &[DataFile]) -> Result<Vec<Phase>, DataFileError> {
             *numbers.entry(*id).or_insert(next)
         });
         let message_cost = MessageCost::default();
-        all.push(Phase { ids: ids.collect(), model, seconds, pes, message_cost });
+        all.push(RecordedPhase { ids: ids.collect(), model, seconds, pes, message_cost });
     }
     Ok(all)
 }
@@ -139,7 +139,7 @@ pub struct Replayed {
 /// # Errors
 ///
 /// If the combined loads of some phases are not a valid model.
-pub fn replay(phases: &[Phase], mut decider: Decider) -> Result<Replayed, LoadModelError> {
+pub fn replay(phases: &[RecordedPhase], mut decider: Decider) -> Result<Replayed, LoadModelError> {
     let mut result = Replayed::default();
     let mut places: HashMap<u32, usize> = HashMap::new();
     let mut loads: HashMap<u32, f64> = HashMap::new();
@@ -229,7 +229,7 @@ impl Replayed {
     /// Counts moves between phases as recorded; their time is already part of the phase.
     fn count_moves(
         &mut self,
-        phase: &Phase,
+        phase: &RecordedPhase,
         before: &HashMap<u32, usize>,
     ) -> Result<(), LoadModelError> {
         let mut before = before.clone();
@@ -242,7 +242,10 @@ impl Replayed {
 }
 
 /// A phase with its objects at their places in the replay; new objects are where they were recorded.
-fn placed(phase: &Phase, places: &mut HashMap<u32, usize>) -> Result<LoadModel, LoadModelError> {
+fn placed(
+    phase: &RecordedPhase,
+    places: &mut HashMap<u32, usize>,
+) -> Result<LoadModel, LoadModelError> {
     let objects = phase.ids.iter().zip(phase.model.objects()).map(|(id, object)| {
         let pe = *places.entry(*id).or_insert(object.pe);
         Object { pe, ..*object }
@@ -254,7 +257,7 @@ fn placed(phase: &Phase, places: &mut HashMap<u32, usize>) -> Result<LoadModel, 
 
 fn with_loads(
     model: &LoadModel,
-    phase: &Phase,
+    phase: &RecordedPhase,
     load: impl Fn(u32) -> Option<f64>,
 ) -> Result<LoadModel, LoadModelError> {
     let objects = phase.ids.iter().zip(model.objects());
@@ -273,10 +276,10 @@ mod tests {
     };
 
     /// A job whose costly quarter is always on PE 0, recorded without moves.
-    fn phases() -> Vec<Phase> {
+    fn phases() -> Vec<RecordedPhase> {
         let object = |id: usize| Object::new(if id < 4 { 0.008 } else { 0.001 }, id / 8);
         (0..100)
-            .map(|_| Phase {
+            .map(|_| RecordedPhase {
                 model: LoadModel::new(
                     vec![Pe::default(); 2],
                     (0..16).map(object).collect(),
@@ -297,7 +300,7 @@ mod tests {
         let pes = vec![Pe::default(), Pe { node: 1, ..Pe::default() }];
         let objects = vec![Object::new(0.010, 0), Object::new(0.010, 0), Object::new(0.004, 0)];
         let edges = vec![Edge { from: 0, to: 1, messages: 100, bytes: 0 }];
-        let phase = Phase {
+        let phase = RecordedPhase {
             model: LoadModel::new(pes, objects, edges).expect("sound"),
             ids: (0..3).collect(),
             seconds: 0.024,

@@ -430,7 +430,8 @@ fn no_name_of_a_type_has_two_meanings_in_a_crate() {
     for (name, folder) in CRATES {
         let (mut files, mut defined) = (Vec::new(), Vec::new());
         rust_files(&top().join(folder), &mut files);
-        for file in &files {
+        // (A program beside a library is a crate of its own.)
+        for file in files.iter().filter(|file| file.iter().all(|folder| folder != "bin")) {
             types_defined(std::fs::read_to_string(file).unwrap().parse().unwrap(), &mut defined);
         }
         defined.sort();
@@ -438,7 +439,7 @@ fn no_name_of_a_type_has_two_meanings_in_a_crate() {
         let twice = twice.map(|same| same[0].as_str());
         let twice = twice.filter(|of| !of.is_empty() && !EITHER.contains(&(name, of)));
         wrong.extend(twice.map(|of| format!("{name}: `{of}` is defined twice")));
-        assert!(defined.len() > 3, "{name}: {defined:?}");
+        assert!(name == "vrtrun" || defined.len() > 3, "{name}: {defined:?}");
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

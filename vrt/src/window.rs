@@ -31,7 +31,7 @@ use vrt_core::operation::MayBlock;
 use vrt_core::pe;
 use vrt_core::rma::access::{Access, Target};
 pub use vrt_core::rma::control::LockKind;
-use vrt_core::rma::window::{self, Part};
+use vrt_core::rma::window::{self, Contribution};
 use vrt_slot::Arena;
 use vrt_slot::locals::{self, Task};
 
@@ -222,7 +222,7 @@ impl<'a, T: Equivalence + Copy> Window<'a, T> {
         let memory = ManuallyDrop::new(values);
         let signature = T::equivalent_datatype().datatype_ref().signature();
         let about = Self::about(signature.number(), size_of::<T>() as u32);
-        let made = window::Window::make(comm, Part { address, bytes, about }, site).await;
+        let made = window::Window::make(comm, Contribution { address, bytes, about }, site).await;
         let (core, all) = made.at(site).or_refuse();
         if let Some(rank) = all.iter().position(|theirs| *theirs != about) {
             let kind = ErrorKind::WindowTypes {

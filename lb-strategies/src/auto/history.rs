@@ -21,14 +21,14 @@ pub(super) enum Which {
 
 /// Loads of objects, in seconds per second, the newest last.
 #[derive(Debug, Default)]
-pub(super) struct History {
+pub(super) struct LoadHistory {
     /// Objects that appeared later have fewer.
     loads: HashMap<u32, VecDeque<f64>>,
     /// Lengths of the samples in seconds.
     lengths: VecDeque<f64>,
 }
 
-impl History {
+impl LoadHistory {
     /// The number of samples that are kept.
     const KEPT: usize = WINDOW << (SCALES - 1);
     /// Samples are long enough if they have at least this part of the intended length.
@@ -142,7 +142,7 @@ pub(super) fn joined(points: &[Point], seconds: f64) -> Vec<Point> {
         };
         Point { seconds, events: mean(|it| it.events), work: mean(|it| it.work) }
     };
-    groups(&lengths, History::NEARLY * seconds).into_iter().map(join).collect()
+    groups(&lengths, LoadHistory::NEARLY * seconds).into_iter().map(join).collect()
 }
 
 /// Groups of neighbours with at least this total, from the last one on; a remainder at the beginning is in no group.
@@ -165,7 +165,7 @@ mod tests {
     use crate::auto::MessageCost;
     use crate::model::{LoadModel, Object, Pe};
 
-    fn note(history: &mut History, seconds: f64, ids: &[u32], load: f64) {
+    fn note(history: &mut LoadHistory, seconds: f64, ids: &[u32], load: f64) {
         let objects = ids.iter().map(|_| Object::new(load * seconds, 0)).collect();
         let model = LoadModel::new(vec![Pe::default()], objects, vec![]).expect("sound");
         history.note(&Sample {
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn short_samples_become_one_and_the_oldest_are_forgotten() {
-        let mut history = History::default();
+        let mut history = LoadHistory::default();
         note(&mut history, 0.25, &[7], 0.5);
         note(&mut history, 0.5, &[7], 0.1);
         note(&mut history, 0.5, &[7, 8], 0.3);
@@ -203,7 +203,7 @@ mod tests {
     fn noise_is_no_difference_and_a_difference_no_noise() {
         // Eight objects on each of two PEs, by the number of an object and of a sample.
         let last = |load: &dyn Fn(usize, usize) -> f64| {
-            let mut history = History::default();
+            let mut history = LoadHistory::default();
             let ids: Vec<u32> = (0..16).collect();
             let mut loads = (Vec::new(), Vec::new());
             for number in 0..WINDOW {

@@ -51,7 +51,7 @@ use thiserror::Error;
 pub use account::{Account, relative_error};
 pub use compare::Change;
 use compare::{Point, Row, Verdict, scatter_of_work};
-use history::{History, Which, joined};
+use history::{LoadHistory, Which, joined};
 use interval::Interval;
 pub use news::News;
 use predict::{Candidate, MessageScale, Saving, Scene, Speeds, candidates};
@@ -168,10 +168,10 @@ const HORIZON: (f64, f64) = (0.2, 60.0);
 /// The balancer that measures whether its steps have helped.
 pub struct Auto {
     candidates: Vec<Candidate>,
-    phase: Phase,
+    phase: Stage,
     /// The points of the current placement, while it does not change.
     points: Vec<Point>,
-    loads: History,
+    loads: LoadHistory,
     /// The PE on which each object was first seen.
     first: HashMap<u32, usize>,
     /// Samples before the next trial, and after the next one that fails.
@@ -193,7 +193,7 @@ pub struct Auto {
     account: Account,
 }
 
-enum Phase {
+enum Stage {
     Watching,
     Moving(Trial, u32),
     Trying(Trial),
@@ -221,9 +221,9 @@ impl Auto {
     pub fn new(strategies: &[&'static dyn Strategy], interval: Option<f64>) -> Self {
         Self {
             candidates: candidates(strategies),
-            phase: Phase::Watching,
+            phase: Stage::Watching,
             points: Vec::new(),
-            loads: History::default(),
+            loads: LoadHistory::default(),
             first: HashMap::new(),
             waits: 0,
             patience: PATIENCE,
@@ -289,20 +289,20 @@ impl Auto {
         let work = sample.model.objects().iter().map(|object| object.load).sum::<f64>();
         let seconds = sample.seconds;
         let point = Point { seconds, events: sample.events as f64 / seconds, work: work / seconds };
-        match std::mem::replace(&mut self.phase, Phase::Watching) {
-            Phase::Watching => {
+        match std::mem::replace(&mut self.phase, Stage::Watching) {
+            Stage::Watching => {
                 self.points.push(point);
                 if self.points.len() > KEPT {
                     self.points.remove(0);
                 }
                 self.look_for_placement(sample)
             }
-            Phase::Moving(trial, told) => Ok(self.go_on_moving(sample, trial, told)),
-            Phase::Trying(trial) => {
+            Stage::Moving(trial, told) => Ok(self.go_on_moving(sample, trial, told)),
+            Stage::Trying(trial) => {
                 self.points.push(point);
                 Ok(self.judge(sample, trial))
             }
-            Phase::Returning(home, told) => Ok(self.go_on_returning(sample, home, told)),
+            Stage::Returning(home, told) => Ok(self.go_on_returning(sample, home, told)),
         }
     }
 
@@ -441,7 +441,7 @@ impl Auto {
         self.account.tried += 1;
         let news = Some(News::Tries { name: name.clone(), promised });
         self.phase =
-            Phase::Moving(Trial { candidate, name, promised, target, before, points, saving }, 1);
+            Stage::Moving(Trial { candidate, name, promised, target, before, points, saving }, 1);
         Step { orders, news }
     }
 
@@ -449,17 +449,17 @@ impl Auto {
     fn go_on_moving(&mut self, sample: &Sample, trial: Trial, told: u32) -> Step {
         let orders = missing(sample, &trial.target);
         if orders.is_empty() || told == REPEATS {
-            self.phase = Phase::Trying(trial);
+            self.phase = Stage::Trying(trial);
             return Step::default();
         }
-        self.phase = Phase::Moving(trial, told + 1);
+        self.phase = Stage::Moving(trial, told + 1);
         Step { orders, news: None }
     }
 
     fn go_on_returning(&mut self, sample: &Sample, home: HashMap<u32, usize>, told: u32) -> Step {
         let orders = missing(sample, &home);
         if !orders.is_empty() && told < REPEATS {
-            self.phase = Phase::Returning(home, told + 1);
+            self.phase = Stage::Returning(home, told + 1);
         }
         Step { orders, news: None }
     }
@@ -481,7 +481,7 @@ impl Auto {
             Verdict::Better => samples >= FEW,
         };
         if !is_decided {
-            self.phase = Phase::Trying(trial);
+            self.phase = Stage::Trying(trial);
             return Step::default();
         }
         let Trial { candidate, name, promised, before, points, saving, .. } = trial;
@@ -538,7 +538,7 @@ impl Auto {
     ) -> Step {
         let orders = missing(sample, &before);
         self.points = points;
-        self.phase = Phase::Returning(before, 1);
+        self.phase = Stage::Returning(before, 1);
         Step { orders, news }
     }
 
@@ -606,10 +606,10 @@ fn move_seconds(model: &LoadModel, placement: &[usize]) -> f64 {
 impl fmt::Debug for Auto {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let phase = match &self.phase {
-            Phase::Watching => "watching",
-            Phase::Moving(..) => "moving",
-            Phase::Trying(_) => "trying",
-            Phase::Returning(..) => "returning",
+            Stage::Watching => "watching",
+            Stage::Moving(..) => "moving",
+            Stage::Trying(_) => "trying",
+            Stage::Returning(..) => "returning",
         };
         f.debug_struct("Auto").field("phase", &phase).field("account", &self.account).finish()
     }

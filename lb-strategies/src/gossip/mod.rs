@@ -180,7 +180,7 @@ impl Job {
     fn trial(&self, trial: usize, threads: usize, first_at_aim: &AtomicUsize) -> (f64, Vec<u32>) {
         let mut lots = generator(self.seed, stream(trial, 0));
         let mut rumours = Rumours::new(self, trial);
-        let mut residents = Residents::default();
+        let mut residents = AboveMean::default();
         let mut pes = self.homes.clone();
         let mut loads = self.loads_of_pes(&pes);
         let mut best = (f64::INFINITY, vec![]);
@@ -217,7 +217,7 @@ impl Job {
     /// take what they can by then.
     fn transfer(
         &self,
-        residents: &Residents,
+        residents: &AboveMean,
         loads: &[f64],
         rumours: &Rumours,
         pes: &mut [u32],
@@ -323,13 +323,13 @@ fn stream(trial: usize, part: usize) -> u64 {
 
 /// The objects on each PE above the mean, by rising load.
 #[derive(Default)]
-struct Residents {
+struct AboveMean {
     objects: Vec<(f64, u32)>,
     /// For each PE, the end of its objects, where those of the next PE begin.
     ends: Vec<u32>,
 }
 
-impl Residents {
+impl AboveMean {
     fn find(&mut self, job: &Job, pes: &[u32], loads: &[f64]) {
         let gives = |pe: u32| loads[pe as usize] > job.mean;
         self.ends.clear();

@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use lb_strategies::auto::{self, Auto};
 use lb_strategies::datafile::{DataFile, DataFileError};
-use lb_strategies::replay::{self, Decider, Phase};
+use lb_strategies::replay::{self, Decider, RecordedPhase};
 use lb_strategies::{LoadModelError, create, strategies};
 
 /// The periods of a run, between the balancer's measurements of the costs of ranks.
 #[derive(Clone, Debug, Default)]
-pub struct Loads(Vec<Phase>);
+pub struct Loads(Vec<RecordedPhase>);
 
 /// A balancer, and the result that it would have had.
 #[derive(Clone, Debug, PartialEq)]
@@ -57,7 +57,7 @@ impl Loads {
     /// there, relative to that of PEs that never wait.
     pub fn efficiencies(&self) -> Vec<(f64, f64)> {
         let mut begin = 0.0;
-        let point = |phase: &Phase| {
+        let point = |phase: &RecordedPhase| {
             let middle = begin + 0.5 * phase.seconds;
             begin += phase.seconds;
             (middle, phase.efficiency())
@@ -74,7 +74,7 @@ impl Loads {
 
     /// The recovery after the first two periods; `None` if there are no others.
     pub fn recovery(&self) -> Option<Recovery> {
-        let later: Vec<f64> = self.0.iter().skip(2).map(Phase::efficiency).collect();
+        let later: Vec<f64> = self.0.iter().skip(2).map(RecordedPhase::efficiency).collect();
         let median = experiments::Spread::of(later.iter().copied())?.median;
         let is_near = |efficiency: &f64| *efficiency >= NEAR;
         let near = later.iter().filter(|it| is_near(it)).count() as f64 / later.len() as f64;
@@ -118,7 +118,7 @@ pub mod tests {
     pub fn loads(periods: &[[f64; 2]]) -> Loads {
         let phase = |each: &[f64; 2]| {
             let objects = (0..8).map(|id| Object::new(each[id / 4] / 4.0, id / 4)).collect();
-            Phase {
+            RecordedPhase {
                 model: LoadModel::new(vec![Pe::default(); 2], objects, vec![]).unwrap(),
                 ids: (0..8).collect(),
                 seconds: 1.0,

@@ -24,7 +24,7 @@ mod pending;
 pub use background::{Background, Lasting, background};
 pub use block::{block_on_exchange, block_on_receive, block_on_request, block_on_send};
 pub use drive::{
-    MayBlock, Turns, drive, drive_async_main, finish_tasks, look, yield_now, yield_now_async,
+    InstantCalls, MayBlock, drive, drive_async_main, finish_tasks, look, yield_now, yield_now_async,
 };
 pub(crate) use landing::Landing;
 use pending::Receiving;

@@ -260,7 +260,7 @@ fn numbers_out_of_range() {
     fails(1, &["pack_size", "-1"], |world| {
         world.pack_size(-1, &f64::equivalent_datatype());
     });
-    fails(2, &["[-1, 1]", "are no graph"], |world| {
+    fails(2, &["the index of a graph does not increase", "[-1, 1]"], |world| {
         world.create_graph_communicator(&[-1, 1], &[1], false);
     });
     for range in [(0, i32::MAX, i32::MAX), (0, i32::MAX, 1), (1, i32::MIN, -1)] {

@@ -8,7 +8,7 @@ use std::{
 use lb_strategies::{
     LoadModel,
     datafile::{DataFile, layouts, phases, recorded},
-    replay::{self, Phase},
+    replay::{self, RecordedPhase},
     scale::{scale_objects, scale_pes},
 };
 
@@ -44,7 +44,7 @@ pub fn model(source: &Source) -> Result<Input, Failure> {
 }
 
 /// All phases of recorded files; a trace is cut into phases of this many seconds.
-pub fn phases_of(paths: &[PathBuf], cut: f64) -> Result<Vec<Phase>, Failure> {
+pub fn phases_of(paths: &[PathBuf], cut: f64) -> Result<Vec<RecordedPhase>, Failure> {
     if let [path] = paths
         && traces::is_trace(path)
     {

@@ -4,7 +4,7 @@ use comfy_table::{CellAlignment, Table, presets};
 use lb_strategies::{
     Balancer, LoadModelError,
     auto::{self, Auto},
-    replay::{Decider, Phase, Replayed, replay},
+    replay::{Decider, RecordedPhase, Replayed, replay},
 };
 use serde_json::{Value, json};
 
@@ -30,7 +30,7 @@ impl Row {
 
 /// Runs all balancers, with each of these numbers of phases.
 pub fn run(
-    phases: &[Phase],
+    phases: &[RecordedPhase],
     balancers: Vec<Balancer>,
     every: &[usize],
 ) -> Result<Vec<Row>, LoadModelError> {
@@ -65,7 +65,7 @@ fn imbalance(replayed: &Replayed) -> f64 {
 }
 
 /// The rows as a table, fastest first.
-pub fn text(phases: &[Phase], rows: &[Row]) -> String {
+pub fn text(phases: &[RecordedPhase], rows: &[Row]) -> String {
     let (objects, pes) = (phases[0].ids.len(), phases[0].model.pes().len());
     let mut text = format!("{} phases: {objects} objects on {pes} PEs\n\n", phases.len());
     let mut table = Table::new();

@@ -13,7 +13,7 @@ use std::{
 use lb_strategies::{
     Edge, LoadModel, MoveCost, Object, Pe,
     auto::{MessageCost, PeState},
-    replay::Phase,
+    replay::RecordedPhase,
 };
 use vrt_trace::read::{Trace, What};
 
@@ -48,7 +48,7 @@ struct Done {
 }
 
 /// The phases of a trace, each of this many seconds except the last.
-pub fn phases_of(path: &Path, cut: f64) -> Result<Vec<Phase>, Failure> {
+pub fn phases_of(path: &Path, cut: f64) -> Result<Vec<RecordedPhase>, Failure> {
     let trace = Trace::read(path)?;
     let end = trace.end() as f64 / 1e9;
     let number = |seconds: f64| (seconds.max(0.0) / cut) as usize;
@@ -117,7 +117,13 @@ pub fn phases_of(path: &Path, cut: f64) -> Result<Vec<Phase>, Failure> {
         let ids = places.keys().copied().collect();
         let seconds = if number == last { end - cut * last as f64 } else { cut };
         let pes = vec![PeState::default(); model.pes().len()];
-        Ok(Phase { model: model.with_move_cost(move_cost)?, ids, seconds, pes, message_cost })
+        Ok(RecordedPhase {
+            model: model.with_move_cost(move_cost)?,
+            ids,
+            seconds,
+            pes,
+            message_cost,
+        })
     };
     phases.iter().enumerate().map(of_phase).collect()
 }

@@ -18,7 +18,7 @@
 )]
 
 use crate::comm::operator::Operator;
-use crate::comm::parts::{CombineState, EVERYBODY, Subtree};
+use crate::comm::parts::{EVERYBODY, Operation, Subtree};
 use crate::comm::spec::{PHASE_BITS, Spec};
 use crate::net::local::{MAX_PAYLOAD, Outgoing};
 use crate::net::{Data, INLINE, Packet};
@@ -47,7 +47,7 @@ pub(super) fn window(i: usize, windows: usize, len: usize, each: usize) -> (usiz
     (begin(i), begin(i + 1) - begin(i))
 }
 
-impl CombineState {
+impl Operation {
     /// Folds a rank's long contribution into the parts that are there, which are in rank order and of which no
     /// two can be folded with each other.
     #[inline(never)]

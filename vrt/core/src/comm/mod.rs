@@ -17,7 +17,7 @@
 //! | `algorithms`, `reductions` | collective operations: choice of the algorithm, and the algorithms |
 //! | `combined`, `now` | descriptions of small operations, and the limit for small data; calls without a future |
 //! | `spec` | identity of a small operation, and whether two ranks mean the same one |
-//! | `combine`, `under_way`, `parts`, `groups`, `guests` | small operations: the ranks of a PE first, then PEs |
+//! | `combine`, `under_way`, `advance`, `parts`, `groups`, `guests` | small operations: the ranks of a PE first, then PEs |
 //! | `membership`, `handlers` | joining and leaving groups; what comes from other PEs |
 //! | `operator`, `long_double`, `reduce_op` | the operations that reductions apply |
 //! | `bytes` | the bytes that operations read and write |
@@ -31,6 +31,7 @@
     )
 )]
 
+mod advance;
 pub mod algorithms;
 pub mod attributes;
 pub mod between;

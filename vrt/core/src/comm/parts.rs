@@ -31,9 +31,13 @@ use crate::pe::copy_short;
 /// Level of a part that covers everybody.
 pub(super) const EVERYBODY: u32 = 31;
 
-/// Closed operations are used again, with the memory of their lists.
+/// An operation's context and number.
+pub(super) type Key = (u32, u32);
+
+/// A small operation on this PE. Closed ones are used again, with the memory of their lists.
 #[derive(Debug, Default)]
-pub(super) struct CombineState {
+pub(super) struct Operation {
+    pub(super) key: Key,
     pub(super) spec: Option<Spec>,
     /// Of this PE's own ranks, and only they are sent on.
     pub(super) parts: Vec<Subtree>,
@@ -76,7 +80,7 @@ pub(super) struct Subtree {
     pub(super) at: usize,
 }
 
-impl CombineState {
+impl Operation {
     #[inline]
     pub(super) fn store(&mut self, start: u32, level: u32, bytes: &[u8]) -> Subtree {
         let at = self.data.len();
@@ -369,9 +373,9 @@ mod tests {
                 owners.sort_unstable();
             }
             let spec = spec(n, is_long);
-            let mut all = CombineState { spec: Some(spec), ..CombineState::default() };
+            let mut all = Operation { spec: Some(spec), ..Operation::default() };
             for pe in 0..4 {
-                let mut mine = CombineState { spec: Some(spec), ..CombineState::default() };
+                let mut mine = Operation { spec: Some(spec), ..Operation::default() };
                 let is_mine = |i: &u32| owners[*i as usize] == pe;
                 mine.here = (0..n).filter(is_mine).count() as u32;
                 if let Some(first) = (0..n).find(is_mine)

@@ -1,29 +1,20 @@
-//! The small operations in progress on a PE, and data for those that no rank of it has begun.
+//! The small operations in progress on a PE.
 //!
 //! Ranks usually enter the same operation one after another, so the operation that was entered last is current, and
 //! needs no search.
 
 #![cfg_attr(not(test), expect(clippy::arithmetic_side_effects, reason = "it was just pushed"))]
 
-use std::collections::VecDeque;
-
 use rustc_hash::FxHashMap;
 
-use crate::comm::parts::CombineState;
+use crate::comm::parts::{Key, Operation};
 use crate::comm::spec::Disagreement;
-use crate::net::Packet;
-
-/// An operation's context and number.
-pub(super) type Key = (u32, u32);
-
-/// Most packets that wait for an operation to be begun, without one being made for them.
-const MOST_EARLY: usize = 128;
 
 /// The operations under way on a PE.
 #[derive(Debug)]
 pub(super) struct UnderWay {
     /// Operations in progress, and empty ones, to be used next.
-    operations: Vec<CombineState>,
+    operations: Vec<Operation>,
     /// The index of the current one. Without a key it is an empty one.
     current: usize,
     key: Option<Key>,
@@ -31,20 +22,16 @@ pub(super) struct UnderWay {
     listed: FxHashMap<Key, usize>,
     /// The indices of empty operations, except the current one.
     spare: Vec<usize>,
-    /// Short packets for operations that no rank of this PE has begun: a few, in the order in
-    /// which they came.
-    pub(super) early: VecDeque<Packet>,
 }
 
 impl Default for UnderWay {
     fn default() -> UnderWay {
         UnderWay {
-            operations: vec![CombineState::default()],
+            operations: vec![Operation::default()],
             current: 0,
             key: None,
             listed: FxHashMap::default(),
             spare: Vec::new(),
-            early: VecDeque::new(),
         }
     }
 }
@@ -52,16 +39,10 @@ impl Default for UnderWay {
 impl UnderWay {
     /// An operation, begun or not. It is current from now on.
     #[inline(always)]
-    pub(super) fn get(&mut self, key: Key) -> &mut CombineState {
+    pub(super) fn get(&mut self, key: Key) -> &mut Operation {
         if self.key != Some(key) {
             self.make_current(key);
         }
-        self.current()
-    }
-
-    /// The current operation.
-    #[inline(always)]
-    pub(super) fn current(&mut self) -> &mut CombineState {
         &mut self.operations[self.current]
     }
 
@@ -75,12 +56,6 @@ impl UnderWay {
     pub(super) fn conflict(&self, key: Key) -> Option<Disagreement> {
         let at = if self.key == Some(key) { self.current } else { *self.listed.get(&key)? };
         self.operations[at].conflict
-    }
-
-    /// Whether a packet of an operation may wait until that is begun.
-    #[inline]
-    pub(super) fn is_early(&self, key: Key) -> bool {
-        !self.may_have(key) && self.early.len() < MOST_EARLY
     }
 
     #[inline(never)]
@@ -98,10 +73,11 @@ impl UnderWay {
             }
         } else if !is_empty {
             self.current = self.spare.pop().unwrap_or_else(|| {
-                self.operations.push(CombineState::default());
+                self.operations.push(Operation::default());
                 self.operations.len() - 1
             });
         }
+        self.operations[self.current].key = key;
     }
 
     /// Forgets an operation, whose state has been cleared.

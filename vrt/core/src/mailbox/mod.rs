@@ -31,7 +31,7 @@ mod unexpected;
 
 pub use peers::Peer;
 pub use peers::Peers;
-pub(crate) use posted::Posted;
+pub(crate) use posted::{Posted, Receive};
 pub use unexpected::Unexpected;
 
 /// Matches any source or any tag in a [`Pattern`].
@@ -112,7 +112,7 @@ mod tests {
     /// The specification: two lists searched from the front.
     #[derive(Default)]
     struct Naive {
-        posted: Vec<(Pattern, u32)>,
+        posted: Vec<(Pattern, Receive)>,
         unexpected: Vec<(Pattern, u32)>,
     }
 
@@ -121,14 +121,15 @@ mod tests {
         let (mut posted, mut unexpected) = (Posted::default(), Unexpected::<u32>::default());
         for (n, step) in steps.into_iter().enumerate() {
             let n = n as u32;
+            let receive = Receive::into_buffer(n);
             match step {
                 Step::Post(p) => {
                     let at = naive.unexpected.iter().position(|(m, _)| p.matches(m));
                     let want = at.map(|at| naive.unexpected.remove(at));
                     prop_assert_eq!(unexpected.take(&p), want);
                     if want.is_none() {
-                        naive.posted.push((p, n));
-                        posted.push(p, n);
+                        naive.posted.push((p, receive));
+                        posted.push(p, receive);
                     }
                 }
                 Step::Arrive(m) => {

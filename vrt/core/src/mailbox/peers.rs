@@ -78,7 +78,7 @@ impl<M> Peers<M> {
     }
 
     /// Whether the message `number` from `peer` is the next one; then the one after it is. After
-    /// a message in order, [`next_early`](Self::next_early) tells whether others have become so.
+    /// a message in order, [`take_early`](Self::take_early) gives the one that has become so.
     #[inline(always)]
     pub(crate) fn is_next(&mut self, peer: u32, number: u32) -> bool {
         let entry = self.peer(peer);
@@ -89,14 +89,8 @@ impl<M> Peers<M> {
         next
     }
 
-    /// [`is_next`](Self::is_next) while no message is kept that came early: then no other becomes
-    /// the next one by this.
-    #[inline(always)]
-    pub(crate) fn takes_next(&mut self, peer: u32, number: u32) -> bool {
-        self.early.is_empty() && self.is_next(peer, number)
-    }
-
     /// The number of messages that have arrived early.
+    #[inline(always)]
     pub fn early(&self) -> usize {
         self.early.len()
     }
@@ -106,16 +100,10 @@ impl<M> Peers<M> {
         self.early.insert((peer, number), message);
     }
 
-    /// The next message from `peer` if it came early.
-    #[inline]
-    pub(crate) fn next_early(&mut self, peer: u32) -> Option<M> {
-        if self.early.is_empty() {
-            return None;
-        }
+    /// Takes the message from `peer` that is the next one now, if it came early.
+    pub(crate) fn take_early(&mut self, peer: u32) -> Option<M> {
         let next = self.peer(peer).next_in;
-        let message = self.early.remove(&(peer, next))?;
-        self.peer(peer).next_in = next.wrapping_add(1);
-        Some(message)
+        self.early.remove(&(peer, next))
     }
 
     /// What is known of every partner, and the messages that came early.
@@ -165,7 +153,8 @@ mod tests {
                     continue;
                 }
                 out.push(n);
-                while let Some(m) = peers.next_early(rank) {
+                while let Some(m) = peers.take_early(rank) {
+                    assert!(peers.is_next(rank, start.wrapping_add(m)));
                     out.push(m);
                 }
             }

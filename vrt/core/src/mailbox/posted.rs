@@ -3,17 +3,52 @@
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::mailbox::{LINEAR, Pattern};
 
-/// Receives of each pattern: time of posting and request.
-type ByPattern = FxHashMap<Pattern, VecDeque<(u64, u32)>>;
+/// A posted receive: the number of its request, and whether it has a buffer yet. One word, as matching reads many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Receive(u32);
 
-/// Posted receives, by pattern, in the order of posting. A receive is the number of its request.
+impl Receive {
+    /// The bit of receives that reserve. (No rank has as many requests.)
+    const RESERVES: u32 = 1 << 31;
+
+    /// A receive whose message goes into the buffer of its request.
+    #[inline(always)]
+    pub fn into_buffer(request: u32) -> Receive {
+        debug_assert!(request < Receive::RESERVES);
+        Receive(request)
+    }
+
+    /// A receive without a buffer so far: its message is reserved for it.
+    pub fn reserving(request: u32) -> Receive {
+        debug_assert!(request < Receive::RESERVES);
+        Receive(request | Receive::RESERVES)
+    }
+
+    /// The number of its request.
+    #[inline(always)]
+    pub fn request(self) -> u32 {
+        self.0 & !Receive::RESERVES
+    }
+
+    /// Whether its message is reserved.
+    #[inline(always)]
+    pub fn reserves(self) -> bool {
+        self.0 >= Receive::RESERVES
+    }
+}
+
+/// Receives of each pattern, with their times of posting.
+type ByPattern = FxHashMap<Pattern, VecDeque<(u64, Receive)>>;
+
+/// Posted receives, by pattern, in the order of posting.
 #[derive(Debug, Default)]
 pub(crate) struct Posted {
     /// While they are found quickly: all of them, in order.
-    few: VecDeque<(Pattern, u32)>,
+    few: VecDeque<(Pattern, Receive)>,
     /// Otherwise: all of them, by pattern, with the time of posting.
     many: Option<Box<ByPattern>>,
     clock: u64,
@@ -27,13 +62,13 @@ impl Posted {
     }
 
     #[inline(always)]
-    pub fn push(&mut self, pattern: Pattern, request: u32) {
+    pub fn push(&mut self, pattern: Pattern, receive: Receive) {
         self.len += 1;
         match &mut self.many {
-            None => self.few.push_back((pattern, request)),
+            None => self.few.push_back((pattern, receive)),
             Some(many) => {
                 self.clock += 1;
-                many.entry(pattern).or_default().push_back((self.clock, request));
+                many.entry(pattern).or_default().push_back((self.clock, receive));
             }
         }
     }
@@ -41,38 +76,38 @@ impl Posted {
     #[cold]
     fn build_index(&mut self) {
         let mut many = Box::<ByPattern>::default();
-        for (pattern, request) in self.few.drain(..) {
+        for (pattern, receive) in self.few.drain(..) {
             self.clock += 1;
-            many.entry(pattern).or_default().push_back((self.clock, request));
+            many.entry(pattern).or_default().push_back((self.clock, receive));
         }
         self.many = Some(many);
     }
 
     /// Takes the earliest receive that matches a message.
     #[inline(always)]
-    pub fn take(&mut self, message: &Pattern) -> Option<u32> {
+    pub fn take(&mut self, message: &Pattern) -> Option<Receive> {
         if self.len == 0 {
             return None;
         }
         if self.many.is_none() {
             // Most often the first one.
-            if let Some((first, request)) = self.few.front()
+            if let Some((first, receive)) = self.few.front()
                 && first.matches(message)
             {
-                let request = *request;
+                let receive = *receive;
                 self.few.pop_front();
                 self.len -= 1;
-                return Some(request);
+                return Some(receive);
             }
             let at = self.few.iter().position(|(pattern, _)| pattern.matches(message));
             if self.few.len() <= LINEAR || at.is_some_and(|at| at <= LINEAR) {
                 let taken = self.few.remove(at?);
                 self.removed();
-                return taken.map(|(_, request)| request);
+                return taken.map(|(_, receive)| receive);
             }
             self.build_index();
         }
-        let request = match &mut self.many {
+        let receive = match &mut self.many {
             None => return None,
             Some(many) => {
                 let (_, pattern) = message
@@ -81,25 +116,25 @@ impl Posted {
                     .filter_map(|p| Some((many.get(&p)?.front()?.0, p)))
                     .min_by_key(|(time, _)| *time)?;
                 let queue = many.get_mut(&pattern)?;
-                let (_, request) = queue.pop_front()?;
+                let (_, receive) = queue.pop_front()?;
                 if queue.is_empty() {
                     many.remove(&pattern);
                 }
-                request
+                receive
             }
         };
         self.removed();
-        Some(request)
+        Some(receive)
     }
 
     /// Withdraws a receive; returns false if it has been matched already.
-    pub fn cancel(&mut self, pattern: &Pattern, request: u32) -> bool {
+    pub fn cancel(&mut self, pattern: &Pattern, receive: Receive) -> bool {
         let found = match &mut self.many {
-            None => self.few.iter().position(|(_, r)| *r == request).map(|at| {
+            None => self.few.iter().position(|(_, r)| *r == receive).map(|at| {
                 self.few.remove(at);
             }),
             Some(many) => many.get_mut(pattern).and_then(|queue| {
-                let at = queue.iter().position(|(_, r)| *r == request)?;
+                let at = queue.iter().position(|(_, r)| *r == receive)?;
                 queue.remove(at).map(|_| ())
             }),
         };
@@ -110,14 +145,14 @@ impl Posted {
     }
 
     /// All receives in the order of posting.
-    pub(crate) fn into_list(self) -> Vec<(Pattern, u32)> {
+    pub(crate) fn into_list(self) -> Vec<(Pattern, Receive)> {
         let Some(many) = self.many else { return self.few.into() };
-        let mut timed: Vec<(u64, Pattern, u32)> = Vec::with_capacity(self.len);
+        let mut timed: Vec<(u64, Pattern, Receive)> = Vec::with_capacity(self.len);
         for (pattern, queue) in *many {
-            timed.extend(queue.into_iter().map(|(time, request)| (time, pattern, request)));
+            timed.extend(queue.into_iter().map(|(time, receive)| (time, pattern, receive)));
         }
         timed.sort_unstable_by_key(|(time, ..)| *time);
-        timed.into_iter().map(|(_, pattern, request)| (pattern, request)).collect()
+        timed.into_iter().map(|(_, pattern, receive)| (pattern, receive)).collect()
     }
 
     fn removed(&mut self) {

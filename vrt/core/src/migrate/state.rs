@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
 use crate::error::Site;
-use crate::mailbox::{Pattern, Peer, Peers, Posted, Unexpected};
+use crate::mailbox::{Pattern, Peer, Peers, Posted, Receive, Unexpected};
 use crate::net::parcel::{self, Topic};
 use crate::net::shared::HELD;
 use crate::net::{Kind, Packet};
@@ -30,7 +30,7 @@ pub(super) struct MovingRank {
     awaiting: Awaiting,
     awaited: u64,
     notified: bool,
-    posted: Vec<(Pattern, u32)>,
+    posted: Vec<(Pattern, Receive)>,
     unexpected: Vec<(Pattern, Message)>,
     /// They are too many; and the nodes that were told.
     pub(super) held: bool,
@@ -93,7 +93,6 @@ impl MovingRank {
             requests,
             free_requests,
             detached,
-            reserving: _,
             wait,
             counters,
             at_sync: _,
@@ -156,8 +155,8 @@ impl MovingRank {
 
     pub(super) fn unpack(self) -> (u32, RankState, Vec<(u64, u32)>) {
         let mut posted = Posted::default();
-        for (pattern, request) in self.posted {
-            posted.push(pattern, request);
+        for (pattern, receive) in self.posted {
+            posted.push(pattern, receive);
         }
         let early = self.early.iter().map(|(_, message)| message);
         let unexpected = self.unexpected.iter().map(|(_, message)| message);
@@ -183,7 +182,6 @@ impl MovingRank {
             requests: self.requests,
             free_requests: self.free_requests,
             detached: self.detached,
-            reserving: None,
             wait: self.wait.unpack(),
             counters: self.counters,
             at_sync: None,

@@ -139,9 +139,9 @@ pub async fn yield_now_async() {
 /// A rank that reads memory repeatedly until another one has written it (a user-defined lock, a flag) never waits for
 /// anything that the runtime knows about: the other one, which may be its neighbour, would never run.
 #[derive(Debug, Default)]
-pub struct Turns(Cell<u32>);
+pub struct InstantCalls(Cell<u32>);
 
-impl Turns {
+impl InstantCalls {
     /// So many calls go by between two turns of the others: a turn costs as much as some of them.
     const CALLS: u32 = 128;
 

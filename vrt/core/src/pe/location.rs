@@ -53,7 +53,7 @@ impl Core {
             Whereabouts::On(pe) => {
                 let payload = match body {
                     Body::Here(data) => data,
-                    Body::Inline | Body::InArena(_) | Body::Staged => std::ptr::null(),
+                    _ => std::ptr::null(),
                 };
                 // SAFETY: only messages from a ring are for ranks of other PEs, and what lies
                 // beside those is readable during this call.
@@ -98,7 +98,7 @@ impl Core {
     pub(crate) fn take_what_came_for(&mut self, rank: u32) {
         for item in self.coming.remove(&rank).unwrap_or_default() {
             match item {
-                Stray::Message(packet, payload) => self.arrive_kept(packet, payload),
+                Stray::Message(packet, payload) => self.arrive_kept(&packet, payload),
                 Stray::Other(kept) => self.again.push_back(kept),
             }
         }

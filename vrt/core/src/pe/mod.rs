@@ -46,6 +46,7 @@ pub mod idle;
 mod inject;
 mod location;
 mod locks;
+mod matching;
 mod memory;
 mod observe;
 mod outbound;
@@ -94,8 +95,8 @@ pub use rank_state::{
 pub(crate) use rank_state::{Awaiting, Blocked, Obstacle};
 pub use receive::Probed;
 pub use report::waits;
+pub(crate) use requests::copy_short;
 pub use requests::{Completion, Request, RequestEnd, Room, Started};
-pub(crate) use requests::{RESERVES, copy_short};
 pub(crate) use reserve::Landed;
 pub use run::{Outcome, run};
 pub use setup::{Setup, slot_is_clean};

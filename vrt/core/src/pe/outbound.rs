@@ -3,6 +3,7 @@
 use crate::layout::Signature;
 use crate::net::local::MAX_PAYLOAD;
 use crate::net::shared::Shared;
+use crate::net::{Kind, Packet};
 
 /// MPI's send modes (MPI-4.1 section 3.4). A ready send is a standard one: its receive is posted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,6 +57,20 @@ pub struct Outbound {
     pub mode: Mode,
     /// Its element type.
     pub signature: Signature,
+}
+
+impl Outbound {
+    /// Its packet, without data so far.
+    #[inline(always)]
+    pub(super) fn packet(&self, from: u32, sequence: u32) -> Packet {
+        let mut packet = Packet::new(Kind::Eager, from, self.to);
+        packet.context = self.context;
+        packet.tag = self.tag;
+        packet.source = self.source;
+        packet.sequence = sequence;
+        packet.signature = self.signature;
+        packet
+    }
 }
 
 /// Longest standard messages that are sent before their receives are known.

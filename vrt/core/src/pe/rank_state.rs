@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Site;
 use crate::layout::Signature;
-use crate::mailbox::{Pattern, Peers, Posted};
+use crate::mailbox::{Pattern, Peers, Posted, Receive};
 use crate::net::Packet;
 use crate::pe::contexts::Begun;
-use crate::pe::requests::{Completion, RESERVES, Request, Room, Started, copy_short};
+use crate::pe::requests::{Completion, Request, Room, Started, copy_short};
 use crate::pe::unexpected::{Flow, UnexpectedPayload, UnexpectedQueue};
 use vrt_slot::{SlotHeader, hooks};
 
@@ -52,8 +52,6 @@ pub struct RankState {
     pub(crate) notified: bool,
     /// It waits for a message to come, not for a request.
     pub(crate) probing: bool,
-    /// The request that the message at hand is reserved for.
-    pub(crate) reserving: Option<u32>,
     /// Its measurements; it takes them along when it moves.
     pub counters: Counters,
     /// Its requests by number, with those that are not in use.
@@ -173,18 +171,6 @@ pub struct Counters {
     pub is_reported: bool,
 }
 
-/// What came of a message that was to be put straight into a receive.
-pub(super) enum Delivery {
-    /// It was received; `ready`: the rank must be put in the queue of ready ranks.
-    Received { ready: bool },
-    /// It is the next of its pair, and counted as such, but has no receive yet.
-    Unexpected,
-    /// The same, and it is reserved for a request.
-    Reserved(u32),
-    /// It is not the next, or other messages of the rank arrived early. Nothing has changed.
-    TooEarly,
-}
-
 /// What a rank waits for, for the deadlock table.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Wait {
@@ -230,7 +216,6 @@ impl RankState {
             requests: Vec::new(),
             free_requests: Vec::new(),
             detached: Vec::new(),
-            reserving: None,
             wait: Wait::default(),
             counters: Counters::default(),
             at_sync: None,
@@ -283,7 +268,7 @@ impl RankState {
     #[inline(always)]
     pub(super) fn post(&mut self, pattern: Pattern, room: Room) -> Started {
         let request = self.new_request(Request::receive(room, Some(pattern)));
-        self.posted.push(pattern, request);
+        self.posted.push(pattern, Receive::into_buffer(request));
         Started::pending(request)
     }
 
@@ -313,37 +298,28 @@ impl RankState {
         self.note(Some(number))
     }
 
-    /// Puts a message into the receive that waits for it, if it is the next of its pair.
+    /// Puts a message into a receive that has matched it. Returns whether the rank must be put in the queue of ready
+    /// ranks.
     ///
     /// # Safety
     /// `data` is readable for `len` bytes, and the buffers of posted receives are writable.
     #[inline(always)]
-    pub(super) unsafe fn deliver(
+    pub(super) unsafe fn fill(
         &mut self,
-        from: u32,
-        sequence: u32,
+        number: u32,
         key: &Pattern,
         data: *const u8,
         len: u64,
         signature: Signature,
-    ) -> Delivery {
-        if !self.peers.takes_next(from, sequence) {
-            return Delivery::TooEarly;
-        }
-        let Some(number) = self.posted.take(key) else {
-            return Delivery::Unexpected;
-        };
-        // A receive that reserves has no such number.
-        let Some(receive) = self.requests.get_mut(number as usize) else {
-            return Delivery::Reserved(number & !RESERVES);
-        };
+    ) -> bool {
+        let receive = &mut self.requests[number as usize];
         let room = receive.room_for(len, signature);
         // SAFETY: as the caller promises.
         unsafe { copy_short(data, receive.buffer, room) };
         receive.outcome.source = key.source;
         receive.outcome.tag = key.tag;
         receive.outcome.bytes = len;
-        Delivery::Received { ready: self.finish(number) }
+        self.finish(number)
     }
 
     /// Something has happened that concerns the rank, the end of a request or (`None`) anything.

@@ -1,17 +1,17 @@
 //! Receiving: what happens when a message arrives, and when a receive is posted.
 
 use crate::layout::Signature;
-use crate::mailbox::Pattern;
+use crate::mailbox::{Pattern, Receive};
 use crate::net::parcel::Topic;
 use crate::net::remote::Transfer;
 use crate::net::shared::ENDED;
-use crate::net::{Data, INLINE, Kind, Packet};
+use crate::net::{Data, Kind, Packet};
 use crate::pe::core::{Core, Engine};
 use crate::pe::events::{Envelope, Event, is_observed};
-use crate::pe::rank_state::Delivery;
-use crate::pe::requests::{Completion, RESERVES, Request, RequestEnd, Room, Started, copy_short};
+use crate::pe::matching::key;
+use crate::pe::requests::{Completion, Request, RequestEnd, Room, Started, copy_short};
 use crate::pe::sharing::SHARED;
-use crate::pe::unexpected::{Body, UnexpectedPayload, pooled};
+use crate::pe::unexpected::{Body, UnexpectedPayload};
 use vrt_slot::hooks;
 
 /// Messages this long go to other nodes without a copy in between, where the transport can do that.
@@ -41,11 +41,6 @@ impl Probed {
     }
 }
 
-/// What is kept of an unexpected message beside its data.
-pub(super) fn key(packet: &Packet) -> Pattern {
-    Pattern { context: packet.context, source: packet.source, tag: packet.tag }
-}
-
 impl Engine {
     /// Handles one packet from a ring.
     ///
@@ -69,222 +64,30 @@ impl Engine {
 }
 
 impl Core {
-    /// The first packet of a message has arrived: matches it, in the order of its pair.
-    ///
-    /// # Safety
-    /// The body's address is readable for the length given in the packet.
-    #[inline]
-    pub unsafe fn arrive(&mut self, packet: &Packet, body: Body) {
-        let Some(state) = self.ranks[packet.to as usize].as_deref_mut() else {
-            // SAFETY: as the caller promises.
-            return unsafe { self.arrive_elsewhere(packet, body) };
-        };
-        let data = match body {
-            Body::Inline => packet.data.0.as_ptr(),
-            Body::Here(data) | Body::InArena(data) => data,
-            Body::Staged => std::ptr::null(),
-        };
-        let is_shared = packet.kind == Kind::Rendezvous && packet.data.word(1) >= SHARED as u64;
-        if !data.is_null() && !is_shared {
-            let (from, sequence, len) = (packet.from, packet.sequence, packet.message_len());
-            // SAFETY: as the caller promises; posted buffers belong to their receives.
-            let delivery =
-                unsafe { state.deliver(from, sequence, &key(packet), data, len, packet.signature) };
-            match delivery {
-                Delivery::Received { ready } => {
-                    if ready {
-                        self.ready.push_back(packet.to);
-                    }
-                    if is_observed() {
-                        self.observe_match(packet);
-                    }
-                    if packet.wants_finish {
-                        self.tell_finished(packet);
-                    }
-                    return;
-                }
-                // SAFETY: as the caller promises.
-                Delivery::Unexpected => return unsafe { self.keep_unexpected(packet, body) },
-                Delivery::Reserved(request) => {
-                    // SAFETY: as the caller promises.
-                    return unsafe { self.reserve_arriving(packet, body, request) };
-                }
-                Delivery::TooEarly => {}
-            }
-        }
-        if !state.peers.is_next(packet.from, packet.sequence) {
-            // SAFETY: as the caller promises.
-            let message = unsafe { self.keep_payload(packet, body) };
-            if let Some(state) = self.rank(packet.to) {
-                state.peers.keep_early(packet.from, packet.sequence, message);
-            }
-            return;
-        }
-        // SAFETY: as the caller promises.
-        unsafe { self.match_message(packet, body) };
-        while let Some((packet, payload)) =
-            self.rank(packet.to).and_then(|state| state.peers.next_early(packet.from))
-        {
-            self.match_unexpected(packet, payload);
-        }
-    }
-
-    /// # Safety
-    /// As [`arrive`](Self::arrive).
-    #[inline]
-    unsafe fn match_message(&mut self, packet: &Packet, body: Body) {
-        let Some(state) = self.rank(packet.to) else { return };
-        if let Some(request) = state.posted.take(&key(packet)) {
-            // SAFETY: the request's buffer belongs to the receive until it is done.
-            unsafe { self.fill(packet, body, request) };
-            return;
-        }
-        // SAFETY: as the caller promises.
-        unsafe { self.keep_unexpected(packet, body) };
-    }
-
-    /// Keeps a message, the next of its pair, for which there is no receive.
-    ///
-    /// # Safety
-    /// As [`arrive`](Self::arrive).
-    #[inline]
-    pub(super) unsafe fn keep_unexpected(&mut self, packet: &Packet, body: Body) {
-        if packet.kind == Kind::Withdraw {
-            return self.take_back(packet);
-        }
-        let message = match body {
-            Body::Inline => (*packet, UnexpectedPayload::Inline),
-            // SAFETY: as the caller promises.
-            _ => unsafe { self.keep_payload(packet, body) },
-        };
-        if let Some(state) = self.rank(packet.to) {
-            if state.reserving.is_some() {
-                return self.reserve_kept(message);
-            }
-            state.unexpected.push(key(packet), message);
-            let beyond = state.is_beyond();
-            // A rank in a probe waits for no request of its own.
-            if state.probing {
-                self.notify(packet.to, None);
-            }
-            if beyond {
-                self.mind_unexpected(packet.to);
-            }
-        }
-    }
-
-    /// [`arrive`](Self::arrive) of a message that was kept until its rank came.
-    pub(crate) fn arrive_kept(&mut self, packet: Packet, payload: UnexpectedPayload) {
-        let Some(state) = self.rank(packet.to) else { return };
-        state.flow.pooled += pooled(&packet, payload);
-        if !state.peers.is_next(packet.from, packet.sequence) {
-            state.peers.keep_early(packet.from, packet.sequence, (packet, payload));
-            return;
-        }
-        self.match_unexpected(packet, payload);
-        while let Some((packet, payload)) =
-            self.rank(packet.to).and_then(|state| state.peers.next_early(packet.from))
-        {
-            self.match_unexpected(packet, payload);
-        }
-    }
-
-    fn match_unexpected(&mut self, packet: Packet, payload: UnexpectedPayload) {
-        if packet.kind == Kind::Withdraw {
-            return self.take_back(&packet);
-        }
-        let Some(state) = self.rank(packet.to) else { return };
-        match state.posted.take(&key(&packet)) {
-            Some(request) => self.hand_to(packet, payload, request),
-            None => {
-                state.unexpected.push(key(&packet), (packet, payload));
-                let beyond = state.is_beyond();
-                if state.probing {
-                    self.notify(packet.to, None);
-                }
-                if beyond {
-                    self.mind_unexpected(packet.to);
-                }
-            }
-        }
-    }
-
-    /// Keeps a message until it is received.
-    ///
-    /// # Safety
-    /// As [`arrive`](Self::arrive).
-    #[inline]
-    pub(crate) unsafe fn keep_payload(
-        &mut self,
-        packet: &Packet,
-        body: Body,
-    ) -> (Packet, UnexpectedPayload) {
-        let len = packet.message_len() as usize;
-        let mut kept = *packet;
-        let payload = match body {
-            Body::Inline => UnexpectedPayload::Inline,
-            // SAFETY: `len` bytes are readable at `data`; the block is as long.
-            Body::Here(data) => unsafe {
-                if len <= INLINE {
-                    std::ptr::copy_nonoverlapping(data, kept.data.0.as_mut_ptr(), len);
-                    return (kept, UnexpectedPayload::Inline);
-                }
-                let block = self.block_for(len, "unexpected messages");
-                std::ptr::copy_nonoverlapping(data, block, len);
-                self.pool_grew();
-                if let Some(state) = self.rank(packet.to) {
-                    state.flow.pooled += len;
-                }
-                UnexpectedPayload::Pool(block)
-            },
-            Body::InArena(data) => UnexpectedPayload::InArena(data.cast_mut()),
-            Body::Staged => UnexpectedPayload::Staged,
-        };
-        (kept, payload)
-    }
-
-    /// Puts an arriving message into a receive.
+    /// Puts a message into a receive.
     ///
     /// # Safety
     /// As [`arrive`](Self::arrive), and the request's buffer is writable.
     #[inline]
-    unsafe fn fill(&mut self, packet: &Packet, body: Body, request: u32) {
-        if request & RESERVES != 0 {
-            // SAFETY: as the caller promises.
-            return unsafe { self.reserve_arriving(packet, body, request & !RESERVES) };
-        }
-        let data = match body {
-            Body::Inline => packet.data.0.as_ptr(),
-            Body::Here(data) | Body::InArena(data) => data,
-            Body::Staged => return self.ask_for_data(packet, request),
-        };
-        // SAFETY: as the caller promises.
-        unsafe { self.copy_into(packet, data, request) };
-    }
-
-    /// Puts an unexpected message into a receive.
-    pub(crate) fn fill_unexpected(
-        &mut self,
-        packet: &Packet,
-        payload: UnexpectedPayload,
-        request: u32,
-    ) {
-        // SAFETY: an unexpected message's data is readable for its length: it lies in its packet, in a
-        // pool block that is ours, or in the buffer of a sender who waits.
+    pub(super) unsafe fn fill(&mut self, packet: &Packet, body: Body, request: u32) {
+        // SAFETY: as the caller promises. A sender who waits is asked where its data is, unless it is here, as its
+        // memory leaves the node with it.
         unsafe {
-            match payload {
-                UnexpectedPayload::Inline => {
-                    self.copy_into(packet, packet.data.0.as_ptr(), request)
-                }
-                UnexpectedPayload::Pool(block) => {
+            match body {
+                Body::Inline => self.copy_into(packet, packet.data.0.as_ptr(), request),
+                Body::Here(data) => self.copy_into(packet, data, request),
+                Body::Pool(block) => {
                     self.copy_into(packet, block, request);
                     self.free_pooled(packet, block);
                 }
-                UnexpectedPayload::InArena(data) => match self.shared.lease_of(packet.from) {
+                Body::InArena(data) if self.rank(packet.from).is_some() => {
+                    self.copy_into(packet, data, request);
+                }
+                Body::InArena(data) => match self.shared.lease_of(packet.from) {
                     Some(_leased) => self.copy_into(packet, data, request),
                     None => self.ask_for_data(packet, request),
                 },
-                UnexpectedPayload::Staged => self.ask_for_data(packet, request),
+                Body::Staged => self.ask_for_data(packet, request),
             }
         }
     }
@@ -293,24 +96,47 @@ impl Core {
     /// `data` is readable for the message's length; the request's buffer is writable.
     #[inline]
     unsafe fn copy_into(&mut self, packet: &Packet, data: *const u8, request: u32) {
-        let Some(state) = self.rank(packet.to) else { return };
-        let receive = state.request_mut(request);
-        receive.outcome.source = packet.source;
-        receive.outcome.tag = packet.tag;
-        receive.outcome.bytes = packet.message_len();
-        let len = receive.room_for(receive.outcome.bytes, packet.signature);
-        if len > 0 {
-            let to = receive.buffer;
-            // SAFETY: as the caller promises.
-            unsafe { self.copy_message(packet, data, to, len) };
+        let len = packet.message_len();
+        // SAFETY: as the caller promises.
+        unsafe {
+            if packet.kind == Kind::Rendezvous && len >= SHARED as u64 {
+                self.copy_long(packet, data, request);
+            } else if let Some(state) = self.ranks[packet.to as usize].as_deref_mut()
+                && state.fill(request, &key(packet), data, len, packet.signature)
+            {
+                self.ready.push_back(packet.to);
+            }
         }
         if is_observed() {
             self.observe_match(packet);
         }
-        self.complete(packet.to, request);
         if packet.wants_finish {
             self.tell_finished(packet);
         }
+    }
+
+    /// [`copy_into`](Self::copy_into) of a message that another PE may help to copy.
+    ///
+    /// # Safety
+    /// As there.
+    unsafe fn copy_long(&mut self, packet: &Packet, data: *const u8, request: u32) {
+        let Some((receive, room)) = self.describe(packet, request) else { return };
+        let buffer = receive.buffer;
+        if room > 0 {
+            // SAFETY: as the caller promises.
+            unsafe { self.copy_message(packet, data, buffer, room) };
+        }
+        self.complete(packet.to, request);
+    }
+
+    /// Writes what is known of a message to its receive; also gives how many bytes go into the buffer.
+    fn describe(&mut self, packet: &Packet, request: u32) -> Option<(&mut Request, usize)> {
+        let receive = self.rank(packet.to)?.request_mut(request);
+        receive.outcome.source = packet.source;
+        receive.outcome.tag = packet.tag;
+        receive.outcome.bytes = packet.message_len();
+        let room = receive.room_for(packet.message_len(), packet.signature);
+        Some((receive, room))
     }
 
     #[cold]
@@ -339,13 +165,8 @@ impl Core {
     }
 
     fn ask_for_data(&mut self, packet: &Packet, request: u32) {
-        let Some(state) = self.rank(packet.to) else { return };
-        let receive = state.request_mut(request);
-        receive.outcome.source = packet.source;
-        receive.outcome.tag = packet.tag;
-        receive.outcome.bytes = packet.message_len();
+        let Some((receive, _)) = self.describe(packet, request) else { return };
         let (buffer, room) = (receive.buffer, receive.outcome.capacity);
-        receive.room_for(packet.message_len(), packet.signature);
         let is_refused = receive.outcome.ended == RequestEnd::OtherType;
         if is_observed() {
             self.observe_match(packet);
@@ -410,13 +231,9 @@ impl Core {
             match packet.kind {
                 Kind::Eager if packet.payload() == 0 => self.arrive(packet, Body::Inline),
                 Kind::Eager => self.arrive(packet, Body::Here(payload)),
-                Kind::Rendezvous => match self.shared.lease_of(packet.from) {
-                    Some(_leased) => {
-                        self.arrive(packet, Body::InArena(packet.data.word(0) as *const u8));
-                    }
-                    // The sender has left the node, and its data with it.
-                    None => self.arrive(packet, Body::Staged),
-                },
+                Kind::Rendezvous => {
+                    self.arrive(packet, Body::InArena(packet.data.word(0) as *mut u8));
+                }
                 Kind::Staged => self.arrive(packet, Body::Staged),
                 Kind::Withdraw => self.arrive(packet, Body::Inline),
                 Kind::Chunk => self.chunk(packet, payload),
@@ -516,7 +333,8 @@ impl Core {
             return state.post(pattern, room);
         };
         let request = state.new_request(Request::receive(room, Some(pattern)));
-        self.fill_unexpected(&packet, payload, request);
+        // SAFETY: the data of a kept message stays where it is until it is received; the caller promises the buffer.
+        unsafe { self.fill(&packet, payload.into(), request) };
         self.has_taken();
         self.outcome(request)
     }
@@ -578,7 +396,8 @@ impl Core {
         let taken = state.matched.get_mut(number as usize).and_then(Option::take);
         let Some((packet, payload)) = taken else { return Started::done() };
         let request = state.new_request(Request::receive(room, Some(key(&packet))));
-        self.fill_unexpected(&packet, payload, request);
+        // SAFETY: the data of a kept message stays where it is until it is received; the caller promises the buffer.
+        unsafe { self.fill(&packet, payload.into(), request) };
         self.has_taken();
         self.outcome(request)
     }
@@ -591,8 +410,9 @@ impl Core {
         else {
             return false;
         };
-        let number = if reserves { request | RESERVES } else { request };
-        if !state.posted.cancel(&pattern, number) {
+        let receive =
+            if reserves { Receive::reserving(request) } else { Receive::into_buffer(request) };
+        if !state.posted.cancel(&pattern, receive) {
             return false;
         }
         state.request_mut(request).outcome.ended = RequestEnd::Cancelled;

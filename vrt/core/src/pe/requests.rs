@@ -219,10 +219,6 @@ impl Started {
 
 const _: () = assert!(size_of::<Started>() == size_of::<Completion>());
 
-/// A bit of the number under which a receive without a buffer waits for its message (`reserve`). So
-/// those with one need not be asked.
-pub(crate) const RESERVES: u32 = 1 << 31;
-
 /// Copies bytes that are most often one number.
 ///
 /// # Safety

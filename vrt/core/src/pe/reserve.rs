@@ -9,11 +9,10 @@
 //! the runtime's. It is removed when the next one is detached: code that ends requests need not
 //! check whether one is awaited.
 
-use crate::mailbox::Pattern;
+use crate::mailbox::{Pattern, Receive};
 use crate::net::Packet;
-use crate::pe::receive::key;
-use crate::pe::unexpected::{Body, UnexpectedPayload};
-use crate::pe::{Completion, Core, RESERVES, RankState, Request, Room, Started};
+use crate::pe::unexpected::UnexpectedPayload;
+use crate::pe::{Completion, Core, RankState, Request, Room, Started};
 
 /// How a receive stands whose memory is there now.
 #[derive(Clone, Copy, Debug)]
@@ -52,7 +51,7 @@ impl Core {
         let empty = Room { buffer: std::ptr::null_mut(), capacity: 0, ..room };
         let request = Request { reserves: true, ..Request::receive(empty, Some(pattern)) };
         let request = state.new_request(request);
-        state.posted.push(pattern, request | RESERVES);
+        state.posted.push(pattern, Receive::reserving(request));
         Landed::Waiting(request)
     }
 
@@ -95,49 +94,6 @@ impl Core {
         outcome.bytes = packet.message_len();
         outcome.capacity = u64::from(number);
         self.complete(packet.to, request);
-    }
-
-    /// The same for a message that has just come.
-    ///
-    /// # Safety
-    /// As [`arrive`](Self::arrive).
-    #[cold]
-    pub(super) unsafe fn reserve_arriving(&mut self, packet: &Packet, body: Body, request: u32) {
-        // SAFETY: as the caller promises.
-        let message = unsafe { self.keep_payload(packet, body) };
-        self.reserve(message, request);
-    }
-
-    /// The same for one that was sent here, to the request that it was found to be for.
-    #[cold]
-    pub(super) fn reserve_kept(&mut self, message: (Packet, UnexpectedPayload)) {
-        let request = self.rank(message.0.to).and_then(|state| state.reserving.take());
-        if let Some(request) = request {
-            self.reserve(message, request);
-        }
-    }
-
-    /// Gives a kept message to the receive that has matched it.
-    pub(super) fn hand_to(&mut self, packet: Packet, payload: UnexpectedPayload, request: u32) {
-        if request & RESERVES != 0 {
-            self.reserve((packet, payload), request & !RESERVES);
-        } else {
-            self.fill_unexpected(&packet, payload, request);
-        }
-    }
-
-    /// A message of the running rank goes to the next receive that asks for it, or is the first of
-    /// the unexpected ones again.
-    pub(super) fn offer_again(&mut self, (packet, payload): (Packet, UnexpectedPayload)) {
-        let me = self.current;
-        let state = self.running();
-        match state.posted.take(&key(&packet)) {
-            Some(next) => self.hand_to(packet, payload, next),
-            None => {
-                state.unexpected.push_front(key(&packet), (packet, payload));
-                self.notify(me, None);
-            }
-        }
     }
 
     /// Gives up a message of the running rank that has a number: see

@@ -21,8 +21,9 @@ use crate::net::shared::{ENDED, HELD};
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::core::Core;
 use crate::pe::events::{Envelope, Event, is_observed};
+use crate::pe::matching::Match;
 use crate::pe::outbound::{Mode, Outbound};
-use crate::pe::rank_state::{Delivery, Status};
+use crate::pe::rank_state::Status;
 use crate::pe::requests::{Request, RequestEnd, Started, copy_short};
 use crate::pe::unexpected::{Body, UnexpectedPayload};
 use vrt_slot::{Arena, hooks};
@@ -62,83 +63,82 @@ impl Core {
             }
             held = message.mode.is_standard();
         }
-        let (mut unexpected, mut jammed) = (false, false);
         let here = pe == self.id;
+        let (mut matched, mut jammed) = (None, false);
         if here && let Some(state) = self.ranks[message.to as usize].as_deref_mut() {
             let Outbound { context, source, tag, data, len, signature, .. } = *message;
             let key = Pattern { context, source, tag };
-            // SAFETY: as the caller promises; posted buffers belong to their receives.
-            match unsafe { state.deliver(from, sequence, &key, data, len as u64, signature) } {
-                // The receive was there: the data has gone straight into it, whatever the mode.
-                Delivery::Received { ready } => {
-                    if ready {
+            let admitted = state.admit(from, sequence, &key);
+            match admitted {
+                // The receive was there: the data goes straight into it, whatever the mode.
+                Match::Receive(receive) if !receive.reserves() => {
+                    let number = receive.request();
+                    // SAFETY: as the caller promises; posted buffers belong to their receives.
+                    if unsafe { state.fill(number, &key, data, len as u64, signature) } {
                         self.ready.push_back(message.to);
                     }
                     if is_observed() {
                         self.observe_send_and_match(message, sequence);
                     }
-                    return Started::done();
+                    return self.sent_here(message.to);
                 }
-                Delivery::Unexpected => {
-                    let is_word =
-                        len <= size_of::<u64>() && !message.mode.is_synchronous() && !held;
-                    if is_word && !state.unexpected.is_indexed() {
-                        // Written to its place in the list, without a packet on the way.
-                        let mut packet = Packet::new(Kind::Eager, from, message.to);
-                        packet.context = context;
-                        packet.tag = tag;
-                        packet.source = source;
-                        packet.sequence = sequence;
-                        packet.signature = signature;
-                        packet.len = len as u32;
-                        let mut word = 0u64;
-                        // SAFETY: the caller promises `len` bytes; there is room for as many.
-                        unsafe { copy_short(data, (&raw mut word).cast(), len) };
-                        packet.data = Data::words([word, 0, 0]);
-                        state.unexpected.push_to_list(key, (packet, UnexpectedPayload::Inline));
-                        let beyond = state.unexpected.is_beyond();
-                        if state.probing {
-                            self.notify(message.to, None);
-                        }
-                        if is_observed() {
-                            self.observe_send(message, sequence);
-                        }
-                        if beyond {
-                            self.mind_unexpected(message.to);
-                        }
-                        return Started::done();
+                Match::Unexpected
+                    if len <= size_of::<u64>()
+                        && !message.mode.is_synchronous()
+                        && !held
+                        && !state.unexpected.is_indexed() =>
+                {
+                    // Written to its place in the list at once.
+                    let mut packet = message.packet(from, sequence);
+                    packet.len = len as u32;
+                    let mut word = 0u64;
+                    // SAFETY: the caller promises `len` bytes; there is room for as many.
+                    unsafe { copy_short(data, (&raw mut word).cast(), len) };
+                    packet.data = Data::words([word, 0, 0]);
+                    state.unexpected.push_to_list(key, (packet, UnexpectedPayload::Inline));
+                    let beyond = state.unexpected.is_beyond();
+                    if state.probing {
+                        self.notify(message.to, None);
                     }
-                    unexpected = true;
+                    if is_observed() {
+                        self.observe_send(message, sequence);
+                    }
+                    if beyond {
+                        self.mind_unexpected(message.to);
+                    }
+                    return self.sent_here(message.to);
                 }
-                Delivery::Reserved(request) => {
-                    state.reserving = Some(request);
-                    unexpected = true;
-                }
-                Delivery::TooEarly => jammed = state.peers.early() >= MANY,
+                Match::Early => jammed = state.peers.early() >= MANY,
+                Match::Receive(_) | Match::Unexpected => {}
             }
+            matched = Some(admitted);
         } else if here {
             jammed = self.items_for(message.to) >= MANY;
         }
         if is_observed() {
             self.observe_send(message, sequence);
         }
-        let mut packet = Packet::new(Kind::Eager, from, message.to);
-        packet.context = message.context;
-        packet.tag = message.tag;
-        packet.source = message.source;
-        packet.sequence = sequence;
-        packet.signature = message.signature;
+        let packet = message.packet(from, sequence);
         // SAFETY: as the caller promises.
         unsafe {
             if jammed {
-                let started = self.send_here(packet, message, unexpected, held);
+                let started = self.send_here(packet, message, matched, held);
                 self.stall(started)
             } else if here {
-                self.send_here(packet, message, unexpected, held)
+                self.send_here(packet, message, matched, held)
             } else {
                 self.send_away(pe, packet, message, held)
             }
         }
+    }
+
+    /// The end of a send to a rank of this PE that is with its receiver.
+    #[inline(always)]
+    fn sent_here(&mut self, to: u32) -> Started {
+        if self.ranks[to as usize].as_deref().is_some_and(|state| state.peers.early() > 0) {
+            self.take_early(self.current, to);
+        }
+        Started::done()
     }
 
     /// A message of the running rank, for an observer.
@@ -192,8 +192,8 @@ impl Core {
         }
     }
 
-    /// `unexpected`: it is known that there is no receive for it. `held`: unless there is one, the
-    /// data stays here.
+    /// `matched`: what matching has said of it; `None`: its rank is not here. `held`: unless there is a receive, the data
+    /// stays here.
     ///
     /// # Safety
     /// As [`send`](Self::send).
@@ -202,7 +202,7 @@ impl Core {
         &mut self,
         mut packet: Packet,
         message: &Outbound,
-        unexpected: bool,
+        matched: Option<Match>,
         held: bool,
     ) -> Started {
         let in_arena = Arena::contains(message.data as usize);
@@ -234,18 +234,17 @@ impl Core {
             let staged = self.shared.nodes() > 1;
             packet.kind = if staged { Kind::Staged } else { Kind::Rendezvous };
             packet.data = Data::words([data as u64, message.len as u64, 0]);
-            if staged { Body::Staged } else { Body::InArena(data) }
+            if staged { Body::Staged } else { Body::InArena(data.cast_mut()) }
         } else {
             packet.kind = if in_arena { Kind::Rendezvous } else { Kind::Staged };
             packet.data = Data::words([message.data as u64, message.len as u64, 0]);
-            if in_arena { Body::InArena(message.data) } else { Body::Staged }
+            if in_arena { Body::InArena(message.data.cast_mut()) } else { Body::Staged }
         };
         // SAFETY: the data is readable for the message's length.
         unsafe {
-            if unexpected {
-                self.keep_unexpected(&packet, body);
-            } else {
-                self.arrive(&packet, body);
+            match matched {
+                Some(matched) => self.place(&packet, body, matched),
+                None => self.arrive_elsewhere(&packet, body),
             }
         }
         self.started(waits, packet.request)

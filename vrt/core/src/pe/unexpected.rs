@@ -12,8 +12,10 @@ pub enum Body {
     Inline,
     /// At an address that is valid only during the call.
     Here(*const u8),
-    /// In the arena, in the buffer of a waiting sender.
-    InArena(*const u8),
+    /// In a block of some PE's pool that is the message's.
+    Pool(*mut u8),
+    /// In the arena, in the buffer of a waiting sender. (Which may have left the node by now, with its memory.)
+    InArena(*mut u8),
     /// With a sender that waits until the data is requested.
     Staged,
 }
@@ -29,6 +31,17 @@ pub enum UnexpectedPayload {
     InArena(#[serde(with = "crate::net::address")] *mut u8),
     /// With a sender that waits until the data is requested.
     Staged,
+}
+
+impl From<UnexpectedPayload> for Body {
+    fn from(payload: UnexpectedPayload) -> Body {
+        match payload {
+            UnexpectedPayload::Inline => Body::Inline,
+            UnexpectedPayload::Pool(block) => Body::Pool(block),
+            UnexpectedPayload::InArena(data) => Body::InArena(data),
+            UnexpectedPayload::Staged => Body::Staged,
+        }
+    }
 }
 
 /// The list of a rank's unexpected messages.

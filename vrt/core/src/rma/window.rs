@@ -19,7 +19,7 @@ use crate::error::{Error, Site};
 use crate::layout::Signature;
 use crate::mailbox::Pattern;
 use crate::net::shared::Leased;
-use crate::operation::{self, Sleep, Turns, background, yield_now_async};
+use crate::operation::{self, InstantCalls, Sleep, background, yield_now_async};
 use crate::pe::{self, Mode, Outbound, Room, WindowPart};
 use crate::rma::access::{self, Access, Elsewhere, Target};
 use crate::rma::control::{Control, LockKind};
@@ -38,14 +38,14 @@ pub struct Window {
     /// Where other ranks lock this one's part.
     control: ManuallyDrop<Box<Control>>,
     epochs: Epochs,
-    turns: Turns,
+    turns: InstantCalls,
     /// All ranks of the job share memory.
     one_node: bool,
 }
 
 /// What a rank contributes to a window.
 #[derive(Clone, Copy, Debug)]
-pub struct Part {
+pub struct Contribution {
     /// The address of its memory, which other ranks of the node reach there. It is kept until all ranks have freed the
     /// window.
     pub address: usize,
@@ -80,10 +80,10 @@ impl Window {
     /// Those of [`create::same_ranks`] and [`create::all_gather`].
     pub async fn make(
         comm: &CommunicatorHandle,
-        part: Part,
+        part: Contribution,
         site: Site,
     ) -> Result<(Window, Vec<u64>), Error> {
-        let Part { address, bytes, about } = part;
+        let Contribution { address, bytes, about } = part;
         let control = ManuallyDrop::new(Box::new(Control::default()));
         let locks = std::ptr::from_ref::<Control>(&control) as usize;
         let comm = create::same_ranks(comm, Shape::Plain, site).await?;
@@ -109,7 +109,7 @@ impl Window {
             comm,
             control,
             epochs: Epochs::default(),
-            turns: Turns::default(),
+            turns: InstantCalls::default(),
             one_node: pe::with(|pe| pe.engine.shared.nodes()) == 1,
         };
         Ok((window, all.iter().map(|[.., about]| *about).collect()))
@@ -166,6 +166,16 @@ impl Window {
     #[inline]
     pub fn count_turn(&self) {
         self.turns.count();
+    }
+
+    /// Clears what accesses have left on the stack, before a call that may wait: addresses of other ranks' memory, which
+    /// would be taken for references and keep this rank, or those, where they are. Where all ranks share memory, nobody
+    /// searches for references.
+    #[inline(always)]
+    fn forget_addresses(&self) {
+        if !self.one_node {
+            vrt_slot::check::wipe();
+        }
     }
 
     /// Keeps a rank's memory in this node, if it is here.
@@ -231,11 +241,14 @@ impl Window {
     ///
     /// # Errors
     /// In an epoch of another kind.
-    pub async fn fence(&self, succeeded: bool, site: Site) -> Result<(), Error> {
-        self.epochs.expect(EpochCall::Fence)?;
-        barrier(&self.comm, site).await?;
-        self.epochs.fenced(succeeded);
-        Ok(())
+    pub fn fence(&self, succeeded: bool, site: Site) -> impl Future<Output = Result<(), Error>> {
+        self.forget_addresses();
+        async move {
+            self.epochs.expect(EpochCall::Fence)?;
+            barrier(&self.comm, site).await?;
+            self.epochs.fenced(succeeded);
+            Ok(())
+        }
     }
 
     /// [`fence`](Self::fence) that counts as this rank's even if the future is dropped early; then the epoch stays what
@@ -243,12 +256,19 @@ impl Window {
     ///
     /// # Errors
     /// As there.
-    pub async fn lasting_fence(&self, succeeded: bool, site: Site) -> Result<(), Error> {
-        self.epochs.expect(EpochCall::Fence)?;
-        let comm = self.comm.clone();
-        background(async move { barrier(&comm, site).await }).await?;
-        self.epochs.fenced(succeeded);
-        Ok(())
+    pub fn lasting_fence(
+        &self,
+        succeeded: bool,
+        site: Site,
+    ) -> impl Future<Output = Result<(), Error>> {
+        self.forget_addresses();
+        async move {
+            self.epochs.expect(EpochCall::Fence)?;
+            let comm = self.comm.clone();
+            background(async move { barrier(&comm, site).await }).await?;
+            self.epochs.fenced(succeeded);
+            Ok(())
+        }
     }
 
     /// Lets the ranks of a group access this rank's memory, until [`wait`](Self::wait).
@@ -279,19 +299,25 @@ impl Window {
     ///
     /// # Errors
     /// In another epoch.
-    pub async fn complete(&self, site: Site) -> Result<(), Error> {
-        let ranks = self.epochs.complete()?;
-        memory_fence(Ordering::SeqCst);
-        self.tell(&ranks, COMPLETED, site).await
+    pub fn complete(&self, site: Site) -> impl Future<Output = Result<(), Error>> {
+        self.forget_addresses();
+        async move {
+            let ranks = self.epochs.complete()?;
+            memory_fence(Ordering::SeqCst);
+            self.tell(&ranks, COMPLETED, site).await
+        }
     }
 
     /// Waits until all ranks that were let in by [`post`](Self::post) have completed: not at all, if none was.
     ///
     /// # Errors
     /// Those of a receive.
-    pub async fn wait(&self, site: Site) -> Result<(), Error> {
-        let ranks = self.epochs.end_exposure();
-        self.hear(&ranks, COMPLETED, site).await
+    pub fn wait(&self, site: Site) -> impl Future<Output = Result<(), Error>> {
+        self.forget_addresses();
+        async move {
+            let ranks = self.epochs.end_exposure();
+            self.hear(&ranks, COMPLETED, site).await
+        }
     }
 
     /// Whether all ranks that were let in by [`post`](Self::post) have completed; then the exposure has ended. If not,
@@ -328,12 +354,15 @@ impl Window {
     ///
     /// # Errors
     /// The rank is not locked, or does not exist.
-    pub async fn unlock(&self, rank: Rank, site: Site) -> Result<(), Error> {
-        self.target(rank)?;
-        self.epochs.unlock(rank)?;
-        self.release(rank, site).await?;
-        self.turns.count();
-        Ok(())
+    pub fn unlock(&self, rank: Rank, site: Site) -> impl Future<Output = Result<(), Error>> {
+        self.forget_addresses();
+        async move {
+            self.target(rank)?;
+            self.epochs.unlock(rank)?;
+            self.release(rank, site).await?;
+            self.turns.count();
+            Ok(())
+        }
     }
 
     /// Locks the memory of all ranks, shared.
@@ -353,13 +382,16 @@ impl Window {
     ///
     /// # Errors
     /// In another epoch.
-    pub async fn unlock_all(&self, site: Site) -> Result<(), Error> {
-        self.epochs.unlock_all()?;
-        for rank in 0..self.comm.size {
-            self.release(rank, site).await?;
+    pub fn unlock_all(&self, site: Site) -> impl Future<Output = Result<(), Error>> {
+        self.forget_addresses();
+        async move {
+            self.epochs.unlock_all()?;
+            for rank in 0..self.comm.size {
+                self.release(rank, site).await?;
+            }
+            self.turns.count();
+            Ok(())
         }
-        self.turns.count();
-        Ok(())
     }
 
     /// What this rank did to a rank's memory is done, there and here.

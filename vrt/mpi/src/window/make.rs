@@ -86,7 +86,7 @@ unsafe fn make(call: Call, comm: &Comm, info: MPI_Info, own: &Own, win: *mut MPI
     }
     // Of a dynamic window every address is a place.
     let len = if is_dynamic { usize::MAX } else { own.size };
-    let part = window::Part { address: at, bytes: len, about: own.unit as u64 };
+    let part = window::Contribution { address: at, bytes: len, about: own.unit as u64 };
     let made = window::Window::make(&comm.engine, part, *call.site);
     let (core, units) = operation::drive(call.may_block(), made)?;
     let window = Window {

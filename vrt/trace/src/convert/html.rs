@@ -2,7 +2,7 @@
 //!
 //! The page contains all runs of the trace, however many, so that one can inspect any single run. The row of a PE or of
 //! a rank is a list of bars, each encoded as three numbers of seven bits per byte: the nanoseconds since the previous
-//! bar, its own nanoseconds, and its meaning (see `Row`). The list is stored as base64, and decoded when the row is
+//! bar, its own nanoseconds, and its meaning (see `Lane`). The list is stored as base64, and decoded when the row is
 //! drawn.
 
 use std::io::{self, Write};
@@ -71,7 +71,7 @@ struct Wait<'a> {
 /// | PE | 0: idle; else the rank that runs, plus 1. The time between two bars is the runtime's own |
 /// | rank | 0: ready; 1: its PE polls for what it waits for; else, minus 2, twice the PE that it runs on, or twice the call that it waits in plus 1 |
 #[derive(Debug, Default)]
-struct Row {
+struct Lane {
     bytes: Vec<u8>,
     end: i64,
 }
@@ -79,7 +79,7 @@ struct Row {
 const READY: u64 = 0;
 const POLLED: u64 = 1;
 
-impl Row {
+impl Lane {
     /// Adds a bar, which cannot begin before the last one ends: an overlapping part is cut off.
     fn add(&mut self, from: i64, to: i64, what: u64) {
         let from = from.max(self.end);
@@ -114,7 +114,7 @@ pub fn write(trace: &Trace, statistics: &Statistics, mut out: impl Write) -> io:
     let page = page::of(PAGE).replacen(DATA, &json, 1);
     let (before, after) = page.split_once(ROWS).unwrap_or((&page, ""));
     out.write_all(before.as_bytes())?;
-    let mut row = |kind: &str, number: u32, row: &Row| {
+    let mut row = |kind: &str, number: u32, row: &Lane| {
         writeln!(
             out,
             "<script type=\"text/plain\" data-{kind}=\"{number}\">{}</script>",
@@ -131,7 +131,7 @@ pub fn write(trace: &Trace, statistics: &Statistics, mut out: impl Write) -> io:
     out.flush()
 }
 
-fn of_pe(records: &PeTrace) -> Row {
+fn of_pe(records: &PeTrace) -> Lane {
     let bar = |event: &Timed| match event.what {
         What::Ran { rank, .. } => Some((event.began(), event.at, u64::from(rank) + 1)),
         What::Idle { nanoseconds } => Some((event.at - nanoseconds as i64, event.at, 0)),
@@ -139,13 +139,13 @@ fn of_pe(records: &PeTrace) -> Row {
     };
     let mut bars: Vec<(i64, i64, u64)> = records.events.iter().filter_map(bar).collect();
     bars.sort_by_key(|(from, ..)| *from);
-    let mut row = Row::default();
+    let mut row = Lane::default();
     bars.into_iter().for_each(|(from, to, what)| row.add(from, to, what));
     row
 }
 
-fn of_rank(runs: &[(u32, i64, i64, Then)]) -> Row {
-    let mut row = Row::default();
+fn of_rank(runs: &[(u32, i64, i64, Then)]) -> Lane {
+    let mut row = Lane::default();
     for (i, (pe, from, to, then)) in runs.iter().enumerate() {
         row.add(*from, *to, 2 + 2 * u64::from(*pe));
         let next = runs.get(i + 1).map_or(*to, |next| next.1);
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn bars_are_numbers_of_few_bytes_and_do_not_overlap() {
-        let mut row = Row::default();
+        let mut row = Lane::default();
         row.add(5, 10, 1);
         row.add(8, 12, 300);
         row.add(11, 12, 7);

@@ -121,7 +121,7 @@ const BINS: usize = 500;
 /// # Errors
 /// Those of the writer.
 pub fn write(trace: &Trace, out: impl Write) -> io::Result<()> {
-    let mut out = Output { out, bytes: Vec::new() };
+    let mut out = PacketWriter { out, bytes: Vec::new() };
     out.describe(trace)?;
     out.runs(trace)?;
     out.spans(trace)?;
@@ -131,12 +131,12 @@ pub fn write(trace: &Trace, out: impl Write) -> io::Result<()> {
     out.out.flush()
 }
 
-struct Output<W> {
+struct PacketWriter<W> {
     out: W,
     bytes: Vec<u8>,
 }
 
-impl<W: Write> Output<W> {
+impl<W: Write> PacketWriter<W> {
     fn packet(&mut self, packet: Packet) -> io::Result<()> {
         self.bytes.clear();
         let packet = Packet { trusted_packet_sequence_id: 1, ..packet };
