@@ -20,13 +20,13 @@
 use std::ffi::c_int;
 
 use vrt_abi::constants::*;
-use vrt_abi::types::*;
 use vrt_core::Site;
 use vrt_core::operation::MayBlock;
 use vrt_slot::{fork, report};
 
-use crate::errhandler;
+use crate::abort;
 use crate::fault::{Fault, Outcome, fault};
+use crate::object::{Handler, On};
 use crate::process::Process;
 
 /// A function and its name, for binding.
@@ -38,19 +38,6 @@ pub(crate) struct Export {
 
 // SAFETY: the address of a function.
 unsafe impl Sync for Export {}
-
-/// The object on which an error is raised.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum On {
-    /// None: `MPI_COMM_SELF`'s handler is called (MPI-4.1 section 9.3).
-    Nothing,
-    /// A communicator.
-    Comm(MPI_Comm),
-    /// A window.
-    Win(MPI_Win),
-    /// A session.
-    Session(MPI_Session),
-}
 
 /// A call in progress.
 #[derive(Clone, Copy)]
@@ -156,8 +143,45 @@ fn not_of_a_rank(name: &str) -> c_int {
 /// Passes an error to the handler of its object; returns the function's return value.
 #[cold]
 #[inline(never)]
-fn raise(call: Call, on: On, fault: Box<Fault>) -> c_int {
-    errhandler::raise(call, on, fault)
+pub(crate) fn raise(call: Call, on: On, fault: Box<Fault>) -> c_int {
+    let process = call.process;
+    let found = match fault.on.map_or(on, On::Comm) {
+        On::Comm(comm) => process.comm(comm).ok().map(|found| found.errhandler.borrow().clone()),
+        On::Win(win) => process.window(win).ok().map(|found| found.errhandler.borrow().clone()),
+        On::Session(session) => {
+            process.session(session).ok().map(|found| found.errhandler.borrow().clone())
+        }
+        On::Nothing => None,
+    };
+    let (handler, on) = found.map_or_else(|| (of_nothing(process), On::Nothing), |it| (it, on));
+    if handler.is_fatal() {
+        end_job(call, on, &fault);
+    }
+    handler.call(on, fault.code)
+}
+
+/// Errors without an object belong to `MPI_COMM_SELF`; programs written before MPI-4 have set a handler only for
+/// `MPI_COMM_WORLD`.
+fn of_nothing(process: &Process) -> Handler {
+    let own = process.itself.errhandler.borrow().clone();
+    if own.is_fatal() { process.world.errhandler.borrow().clone() } else { own }
+}
+
+#[cold]
+fn end_job(call: Call, on: On, fault: &Fault) -> ! {
+    let rank = vrt_core::pe::current_rank().unwrap_or_default();
+    let name = match on {
+        On::Comm(comm) => call.process.comm(comm).map(|comm| comm.name()).unwrap_or_default(),
+        On::Win(_) | On::Session(_) | On::Nothing => String::new(),
+    };
+    let on = if name.is_empty() { name } else { format!(" on {name}") };
+    let class = vrt_abi::error_class_name(call.process.codes.class_of(fault.code));
+    let class = class.map_or(format!("error {}", fault.code), str::to_owned);
+    report::say(format_args!(
+        "rank {rank} in {}{on}: {} ({class}); ending the job",
+        call.site.call, fault.text
+    ));
+    abort::end_job(abort::exit_status(fault.code))
 }
 
 /// Declares functions of MPI; see the module.
@@ -213,7 +237,7 @@ macro_rules! function {
             type A = $a;
 
             unsafe extern "C-unwind" fn call($($arg: $ty),*) -> std::ffi::c_int {
-                let on = $crate::call::On::$on $(($handle))?;
+                let on = $crate::object::On::$on $(($handle))?;
                 let when = $crate::call::When::$when;
                 const SITE: &vrt_core::Site = &vrt_core::Site { call: stringify!($name), location: None };
                 $crate::call::enter(SITE, when, on, |call| {

@@ -1,158 +1,25 @@
 //! Communicators (MPI-4.1 chapter 7).
 
-use std::cell::{Cell, RefCell};
 use std::ffi::{c_char, c_int};
-use std::pin::Pin;
 use std::rc::Rc;
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
-use vrt_core::comm::handle::{CommunicatorHandle, Info as EngineInfo, Members};
+use vrt_core::Error;
+use vrt_core::comm::handle::{CommunicatorHandle, Members};
 use vrt_core::comm::shape::Shape;
-use vrt_core::comm::{SELF, WORLD, create, inter};
+use vrt_core::comm::{create, inter};
 use vrt_core::operation;
-use vrt_core::pe;
-use vrt_core::{Error, Site};
 
-use crate::attribute::Attributes;
 use crate::call::{Call, functions};
-use crate::errhandler::Handler;
+use crate::collective;
 use crate::fault::{Outcome, refuse};
 use crate::group;
-use crate::info::Info;
-use crate::numbers;
+use crate::numbers::{self, give};
+use crate::object::{Attributes, Comm, Info, Request, Stat};
 use crate::process::Process;
-use crate::program;
-use crate::request::Request;
-use crate::status::Stat;
+use crate::settings;
 use crate::text;
-
-/// A communicator, with the data that C attaches to it.
-#[derive(Debug)]
-pub(crate) struct Comm {
-    /// The part that most messages need.
-    pub(crate) span: Span,
-    pub(crate) engine: CommunicatorHandle,
-    pub(crate) errhandler: RefCell<Handler>,
-    pub(crate) attributes: Attributes,
-    pub(crate) info: RefCell<Info>,
-    /// For buffered sends.
-    pub(crate) buffer: Cell<(usize, usize)>,
-}
-
-/// The part of a communicator with consecutive members that messages need.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Span {
-    /// The context of its messages.
-    pub(crate) context: u32,
-    /// The caller's rank.
-    pub(crate) rank: c_int,
-    /// The first rank of the job in the destination group.
-    first: u32,
-    /// The number of consecutive members; 0 if they are not consecutive.
-    len: u32,
-}
-
-impl Span {
-    fn of(engine: &EngineInfo) -> Span {
-        let (first, len) = match *engine.partners() {
-            Members::Range { first, count } => (first, count),
-            Members::List(_) => (0, 0),
-        };
-        Span { context: engine.context, rank: engine.rank, first, len }
-    }
-
-    /// The rank of the job that is `rank` here, if this is known here.
-    #[inline(always)]
-    fn job_rank(self, rank: c_int) -> Option<u32> {
-        (rank.cast_unsigned() < self.len).then(|| self.first.wrapping_add(rank.cast_unsigned()))
-    }
-}
-
-impl Comm {
-    /// The rank of the job that is `rank` here, for messages.
-    ///
-    /// # Errors
-    /// The rank does not exist.
-    #[inline(always)]
-    pub(crate) fn job_rank(&self, rank: c_int) -> Outcome<u32> {
-        match self.span.job_rank(rank) {
-            Some(found) => Ok(found),
-            None => self.other_job_rank(rank),
-        }
-    }
-
-    #[inline(never)]
-    fn other_job_rank(&self, rank: c_int) -> Outcome<u32> {
-        Ok(self.engine.job_rank(rank)?)
-    }
-
-    /// With the initial data of a new communicator.
-    pub(crate) fn new(engine: CommunicatorHandle) -> Comm {
-        Comm {
-            span: Span::of(&engine),
-            engine,
-            errhandler: RefCell::new(Handler::FATAL),
-            attributes: Attributes::default(),
-            info: RefCell::default(),
-            buffer: Cell::new((0, 0)),
-        }
-    }
-
-    /// The communicator of all ranks, for the calling rank.
-    pub(crate) fn world() -> Comm {
-        let (rank, size) = pe::with(|pe| (pe.engine.current, pe.engine.shared.ranks()));
-        let members = Members::Range { first: 0, count: numbers::int(size).cast_unsigned() };
-        Comm::named(EngineInfo::new(WORLD, rank.cast_signed(), members), "MPI_COMM_WORLD")
-    }
-
-    /// The communicator of the calling rank alone.
-    pub(crate) fn itself() -> Comm {
-        let rank = pe::with(|pe| pe.engine.current);
-        let members = Members::Range { first: rank, count: 1 };
-        Comm::named(EngineInfo::new(SELF, 0, members), "MPI_COMM_SELF")
-    }
-
-    fn named(info: EngineInfo, name: &str) -> Comm {
-        *info.name.borrow_mut() = name.to_owned();
-        Comm::new(CommunicatorHandle::new(info))
-    }
-
-    /// Its name; empty if it has none.
-    pub(crate) fn name(&self) -> String {
-        self.engine.name.borrow().clone()
-    }
-
-    /// Whether it is an intercommunicator.
-    pub(crate) fn is_inter(&self) -> bool {
-        self.engine.remote.is_some()
-    }
-
-    /// Refuses an intercommunicator.
-    ///
-    /// # Errors
-    /// It is an intercommunicator.
-    pub(crate) fn expect_intra(&self) -> Outcome {
-        if self.is_inter() {
-            refuse!(
-                MPI_ERR_COMM,
-                "the communicator is one between two groups, which is not allowed"
-            );
-        }
-        Ok(())
-    }
-
-    /// Refuses anything but an intercommunicator.
-    ///
-    /// # Errors
-    /// It is not an intercommunicator.
-    pub(crate) fn expect_inter(&self) -> Outcome {
-        if !self.is_inter() {
-            refuse!(MPI_ERR_COMM, "the communicator is not one between two groups");
-        }
-        Ok(())
-    }
-}
 
 functions! {
     MPI_Comm_rank(comm: MPI_Comm, rank: *mut c_int) on Comm(comm) = rank;
@@ -188,13 +55,6 @@ functions! {
     MPI_Comm_set_info(comm: MPI_Comm, info: MPI_Info) on Comm(comm) = set_info;
     MPI_Comm_get_info(comm: MPI_Comm, info: *mut MPI_Info) on Comm(comm) = get_info;
     MPI_Comm_get_parent(parent: *mut MPI_Comm) on Nothing = parent;
-}
-
-/// Returns a number to the program.
-pub(crate) unsafe fn give(value: c_int, to: *mut c_int) -> Outcome {
-    // SAFETY: the program gives room for it.
-    unsafe { to.write(value) };
-    Ok(())
 }
 
 unsafe fn rank(call: Call, comm: MPI_Comm, rank: *mut c_int) -> Outcome {
@@ -259,33 +119,34 @@ pub(crate) unsafe fn made(
     Ok(())
 }
 
-/// A communicator of the same ranks.
+/// Makes a communicator of the first ranks in a shape, and returns it to the program.
 ///
-/// # Errors
-/// Those of [`create::duplicate`].
-pub(crate) async fn duplicate(comm: Rc<Comm>, site: Site) -> Result<CommunicatorHandle, Error> {
-    if comm.is_inter() {
-        return inter::duplicate(&comm.engine, site).await;
-    }
-    create::duplicate(&comm.engine, site).await
+/// # Safety
+/// There is room for a handle at `new`.
+pub(crate) unsafe fn make_in_shape(
+    call: Call,
+    comm: &Comm,
+    places: usize,
+    shape: Shape,
+    new: *mut MPI_Comm,
+) -> Outcome {
+    let placed = create::in_shape(&comm.engine, places, shape, *call.site);
+    // SAFETY: as the caller promises.
+    unsafe { made(call, comm, placed, new) }
 }
 
-/// The data of a duplicate besides its ranks.
-///
-/// # Errors
-/// An attribute copy function of the program fails.
-fn with_what_comes_along(
-    call: Call,
-    handle: MPI_Comm,
+/// A duplicate, with the data that it has besides its ranks.
+fn duplicate_of(
     comm: &Comm,
+    attributes: Attributes,
     info: Option<Info>,
     engine: CommunicatorHandle,
-) -> Outcome<Comm> {
+) -> Comm {
     let mut made = Comm::new(engine);
     made.errhandler.replace(comm.errhandler.borrow().clone());
     made.info.replace(info.unwrap_or_default());
-    made.attributes = comm.attributes.copied(call.process, handle.0)?;
-    Ok(made)
+    made.attributes = attributes;
+    made
 }
 
 unsafe fn dup(call: Call, comm: MPI_Comm, new: *mut MPI_Comm) -> Outcome {
@@ -295,15 +156,15 @@ unsafe fn dup(call: Call, comm: MPI_Comm, new: *mut MPI_Comm) -> Outcome {
 
 unsafe fn dup_by(call: Call, handle: MPI_Comm, info: Option<Info>, new: *mut MPI_Comm) -> Outcome {
     let comm = call.process.comm(handle)?;
-    let engine = operation::drive(call.may_block(), duplicate(Rc::clone(&comm), *call.site))?;
-    let made = with_what_comes_along(call, handle, &comm, info, engine)?;
+    let engine = operation::drive(call.may_block(), Rc::clone(&comm).duplicate(*call.site))?;
+    let made = duplicate_of(&comm, comm.attributes.copied(handle.0)?, info, engine);
     // SAFETY: the program gives room for a handle.
     unsafe { new.write(MPI_Comm(call.process.comms.add(made))) };
     Ok(())
 }
 
 unsafe fn dup_with_info(call: Call, comm: MPI_Comm, info: MPI_Info, new: *mut MPI_Comm) -> Outcome {
-    let info = Info::or_empty(call.process, info)?;
+    let info = call.process.info_or_empty(info)?;
     // SAFETY: as the program promises.
     unsafe { dup_by(call, comm, Some(info), new) }
 }
@@ -325,7 +186,7 @@ unsafe fn idup_with_info(
     new: *mut MPI_Comm,
     request: *mut MPI_Request,
 ) -> Outcome {
-    let info = Info::or_empty(call.process, info)?;
+    let info = call.process.info_or_empty(info)?;
     // SAFETY: as the program promises.
     unsafe { idup_by(call, comm, Some(info), new, request) }
 }
@@ -339,20 +200,17 @@ unsafe fn idup_by(
     request: *mut MPI_Request,
 ) -> Outcome {
     let comm = call.process.comm(handle)?;
-    let attributes = comm.attributes.copied(call.process, handle.0)?;
+    let attributes = comm.attributes.copied(handle.0)?;
     let (site, process) = (*call.site, call.process);
-    let future: Pin<Box<dyn Future<Output = Outcome<Stat>>>> = Box::pin(async move {
-        let engine = duplicate(Rc::clone(&comm), site).await?;
-        let mut made = Comm::new(engine);
-        made.errhandler.replace(comm.errhandler.borrow().clone());
-        made.info.replace(info.unwrap_or_default());
-        made.attributes = attributes;
+    let future = Box::pin(async move {
+        let engine = Rc::clone(&comm).duplicate(site).await?;
+        let made = duplicate_of(&comm, attributes, info, engine);
         // SAFETY: the program keeps room for a handle until the request is done.
         unsafe { new.write(MPI_Comm(process.comms.add(made))) };
         Ok(Stat::EMPTY)
     });
     // SAFETY: the program gives room for a handle.
-    unsafe { Request::task(call, handle, future).give(call, request) };
+    unsafe { Request::task(call.site, handle, future).give(&call.process.requests, request) };
     Ok(())
 }
 
@@ -400,7 +258,7 @@ unsafe fn split_type(
     new: *mut MPI_Comm,
 ) -> Outcome {
     let comm = call.process.comm(handle)?;
-    let info = Info::or_empty(call.process, info)?;
+    let info = call.process.info_or_empty(info)?;
     // What shares memory is the one resource that is known by its name (section 7.4.2).
     let split_type = match (split_type, info.value("mpi_hw_resource_type").as_deref()) {
         (MPI_COMM_TYPE_HW_GUIDED | MPI_COMM_TYPE_RESOURCE_GUIDED, Some("mpi_shared_memory")) => {
@@ -410,7 +268,7 @@ unsafe fn split_type(
     };
     let color = match split_type {
         // Ranks of a node share memory now; where they may be moved to another one, they do not for long.
-        MPI_COMM_TYPE_SHARED => match program::ranks_leave_nodes() {
+        MPI_COMM_TYPE_SHARED => match settings::ranks_leave_nodes() {
             false => Some(create::node_now()),
             // Of two groups there is nobody on both sides then.
             true => (!comm.is_inter()).then_some(comm.engine.rank.cast_unsigned()),
@@ -460,7 +318,7 @@ unsafe fn free(call: Call, handle: *mut MPI_Comm) -> Outcome {
         refuse!(MPI_ERR_COMM, "{} cannot be freed", call.process.comm(comm)?.name());
     }
     let found = call.process.comm(comm)?;
-    found.attributes.delete_all(call.process, comm.0)?;
+    found.attributes.delete_all(comm.0)?;
     call.process.comms.remove(comm.0);
     // SAFETY: as above.
     unsafe { *handle = MPI_COMM_NULL };
@@ -473,7 +331,7 @@ unsafe fn disconnect(call: Call, handle: *mut MPI_Comm) -> Outcome {
     // SAFETY: as the program promises.
     unsafe {
         let comm = call.process.comm(*handle)?;
-        crate::collective::barrier_of(call, &comm)?;
+        collective::barrier_of(call, &comm)?;
         free(call, handle)
     }
 }
@@ -552,7 +410,7 @@ unsafe fn get_name(call: Call, comm: MPI_Comm, name: *mut c_char, len: *mut c_in
 
 fn set_info(call: Call, comm: MPI_Comm, info: MPI_Info) -> Outcome {
     let comm = call.process.comm(comm)?;
-    let info = Info::or_empty(call.process, info)?;
+    let info = call.process.info_or_empty(info)?;
     comm.info.borrow_mut().add_all(&info);
     Ok(())
 }

@@ -30,7 +30,7 @@ fn handle<T: 'static>(
 }
 
 macro_rules! conversions {
-    ($($to:ident, $from:ident: $handle:ident in $table:ident;)*) => {
+    ($($to:ident, $from:ident: $handle:ident in $($table:ident).+;)*) => {
         $(
             #[allow(non_snake_case, reason = "the names are MPI's")]
             unsafe extern "C-unwind" fn $to(handle: $handle) -> c_int {
@@ -39,7 +39,7 @@ macro_rules! conversions {
 
             #[allow(non_snake_case, reason = "the names are MPI's")]
             unsafe extern "C-unwind" fn $from(number: c_int) -> $handle {
-                $handle(handle(number, |process| &process.$table))
+                $handle(handle(number, |process| &process.$($table).+))
             }
 
             const _: vrt_abi::signatures::$to = $to;
@@ -63,8 +63,8 @@ conversions! {
     MPI_Info_toint, MPI_Info_fromint: MPI_Info in infos;
     MPI_Message_toint, MPI_Message_fromint: MPI_Message in messages;
     MPI_Op_toint, MPI_Op_fromint: MPI_Op in ops;
-    MPI_Request_toint, MPI_Request_fromint: MPI_Request in requests;
+    MPI_Request_toint, MPI_Request_fromint: MPI_Request in requests.all;
     MPI_Session_toint, MPI_Session_fromint: MPI_Session in sessions;
-    MPI_Type_toint, MPI_Type_fromint: MPI_Datatype in types;
+    MPI_Type_toint, MPI_Type_fromint: MPI_Datatype in types.made;
     MPI_Win_toint, MPI_Win_fromint: MPI_Win in windows;
 }

@@ -10,11 +10,11 @@ use vrt_core::operation;
 use vrt_core::pe;
 use vrt_slot::report;
 
-use crate::call::{Call, Export, functions};
-use crate::errhandler::exit_status;
-use crate::fault::{Outcome, refuse};
-use crate::info::Info;
-use crate::life;
+use crate::abort;
+use crate::call::{Call, Export, functions, raise};
+use crate::collective;
+use crate::fault::{Outcome, fault, refuse};
+use crate::object::{Info, On};
 use crate::process::Process;
 use crate::text;
 
@@ -126,10 +126,10 @@ unsafe fn finalized(call: Call, flag: *mut c_int) -> Outcome {
 /// all ranks for each other.
 fn finalize(call: Call) -> Outcome {
     let process = call.process;
-    process.itself.attributes.delete_all(process, MPI_COMM_SELF.0)?;
-    process.world.attributes.delete_all(process, MPI_COMM_WORLD.0)?;
+    process.itself.attributes.delete_all(MPI_COMM_SELF.0)?;
+    process.world.attributes.delete_all(MPI_COMM_WORLD.0)?;
     operation::finish_tasks();
-    crate::collective::barrier_of(call, &process.world)?;
+    collective::barrier_of(call, &process.world)?;
     process.finalize();
     Ok(())
 }
@@ -140,8 +140,8 @@ fn abort(call: Call, comm: MPI_Comm, code: c_int) -> Outcome {
     let name = call.process.comm(comm).map(|comm| comm.name()).unwrap_or_default();
     let on = if name.is_empty() { String::new() } else { format!("{name}, ") };
     report::say(format_args!("rank {rank} called MPI_Abort({on}{code}); ending the job"));
-    life::flush();
-    life::end_job(exit_status(code))
+    abort::flush();
+    abort::end_job(abort::exit_status(code))
 }
 
 unsafe fn query_thread(call: Call, provided: *mut c_int) -> Outcome {
@@ -190,7 +190,7 @@ unsafe fn resources(call: Call, info: *mut MPI_Info) -> Outcome {
 }
 
 unsafe fn alloc_mem(call: Call, size: MPI_Aint, info: MPI_Info, place: *mut c_void) -> Outcome {
-    Info::or_empty(call.process, info)?;
+    call.process.info_or_empty(info)?;
     let Ok(size) = usize::try_from(size) else {
         refuse!(MPI_ERR_ARG, "{size} bytes: the size is negative");
     };
@@ -237,7 +237,6 @@ pub(crate) fn missing(name: &'static str) -> c_int {
     // Such a call is rare, and its name is kept as long as the rank is there.
     let site = Box::leak(Box::new(vrt_core::Site { call: name, location: None }));
     let call = Call { process, site };
-    let fault =
-        crate::fault::fault(MPI_ERR_UNSUPPORTED_OPERATION, "vrt does not have this function yet");
-    crate::errhandler::raise(call, crate::call::On::Nothing, fault)
+    let fault = fault(MPI_ERR_UNSUPPORTED_OPERATION, "vrt does not have this function yet");
+    raise(call, On::Nothing, fault)
 }

@@ -1,104 +1,13 @@
 //! Requests that the program itself completes (MPI-4.1 section 13.2).
 
-use std::cell::Cell;
-use std::ffi::{c_int, c_void};
+use std::ffi::c_void;
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
-use vrt_core::pe;
 
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
-use crate::numbers;
-use crate::request::{self, Request};
-use crate::status::Stat;
-
-/// A generalized request: the program's functions, and whether it has completed it.
-#[derive(Debug)]
-pub(crate) struct Generalized {
-    query: MPI_Grequest_query_function,
-    free: MPI_Grequest_free_function,
-    cancel: MPI_Grequest_cancel_function,
-    extra: *mut c_void,
-    is_complete: Cell<bool>,
-    is_forgotten: Cell<bool>,
-}
-
-/// A function of the program has failed.
-fn expect(code: c_int, what: &str) -> Outcome {
-    match code {
-        MPI_SUCCESS => Ok(()),
-        _ => {
-            Err(crate::fault::fault(code, format!("the program's {what} function returned {code}")))
-        }
-    }
-}
-
-impl Generalized {
-    pub(crate) fn is_complete(&self) -> bool {
-        self.is_complete.get()
-    }
-
-    /// The program's status for it.
-    ///
-    /// # Errors
-    /// The program's function fails.
-    pub(crate) fn query(&self) -> Outcome<Stat> {
-        let mut status = MPI_Status::default();
-        if let Some(query) = self.query {
-            // SAFETY: the program's own function, with what it has given for it.
-            expect(unsafe { query(self.extra, &raw mut status) }, "query")?;
-        }
-        let [low, high, cancelled, ..] = status.MPI_internal;
-        Ok(Stat {
-            source: status.MPI_SOURCE,
-            tag: status.MPI_TAG,
-            bytes: numbers::word([low, high]),
-            cancelled: cancelled != 0,
-        })
-    }
-
-    /// The request was waited for.
-    ///
-    /// # Errors
-    /// A function of the program fails.
-    pub(crate) fn finish(&self) -> Outcome<Stat> {
-        let stat = self.query();
-        self.release()?;
-        stat
-    }
-
-    fn release(&self) -> Outcome {
-        match self.free {
-            // SAFETY: the program's own function, with what it has given for it.
-            Some(free) => expect(unsafe { free(self.extra) }, "free"),
-            None => Ok(()),
-        }
-    }
-
-    /// Its handle has been freed: it ends when the program completes it, or now.
-    pub(crate) fn forget(&self) {
-        match self.is_complete() {
-            true => drop(self.release()),
-            false => self.is_forgotten.set(true),
-        }
-    }
-
-    /// Asks the program to cancel it.
-    ///
-    /// # Errors
-    /// The program's function fails.
-    pub(crate) fn cancel(&self) -> Outcome {
-        match self.cancel {
-            Some(cancel) => {
-                // SAFETY: the program's own function, with what it has given for it.
-                let code = unsafe { cancel(self.extra, c_int::from(self.is_complete())) };
-                expect(code, "cancel")
-            }
-            None => Ok(()),
-        }
-    }
-}
+use crate::object::{Generalized, Request};
 
 functions! {
     MPI_Grequest_start(
@@ -116,19 +25,18 @@ unsafe fn start(
     extra: *mut c_void,
     request: *mut MPI_Request,
 ) -> Outcome {
-    let (is_complete, is_forgotten) = (Cell::new(false), Cell::new(false));
-    let generalized = Generalized { query, free, cancel, extra, is_complete, is_forgotten };
+    let generalized = Generalized::new(query, free, cancel, extra);
     // SAFETY: the program gives room for a handle.
-    unsafe { Request::program(call, generalized).give(call, request) };
+    unsafe { Request::program(call.site, generalized).give(&call.process.requests, request) };
     Ok(())
 }
 
 fn complete(call: Call, handle: MPI_Request) -> Outcome {
-    let Some(generalized) = request::generalized(call.process, handle)? else {
-        refuse!(MPI_ERR_REQUEST, "the request is not one that the program completes itself");
-    };
-    generalized.is_complete.set(true);
-    // Who waits for it looks again.
-    pe::with(|pe| pe.engine.running().look_again());
-    if generalized.is_forgotten.get() { generalized.release() } else { Ok(()) }
+    let request = call.process.requests.find(handle)?;
+    match request.and_then(|request| request.generalized()) {
+        Some(generalized) => generalized.complete(),
+        None => {
+            refuse!(MPI_ERR_REQUEST, "the request is not one that the program completes itself")
+        }
+    }
 }

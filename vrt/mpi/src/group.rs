@@ -9,7 +9,7 @@ use vrt_core::comm::handle::Members;
 
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
-use crate::numbers;
+use crate::numbers::{self, give};
 
 functions! {
     MPI_Group_size(group: MPI_Group, size: *mut c_int) on Nothing = size;
@@ -46,12 +46,6 @@ pub(crate) fn relation(one: &Members, other: &Members) -> c_int {
     }
     let members: FxHashSet<u32> = one.iter().collect();
     if other.iter().all(|rank| members.contains(&rank)) { MPI_SIMILAR } else { MPI_UNEQUAL }
-}
-
-unsafe fn give(value: c_int, to: *mut c_int) -> Outcome {
-    // SAFETY: the program gives room for a number.
-    unsafe { to.write(value) };
-    Ok(())
 }
 
 /// Returns a handle of a group to the program.

@@ -1,8 +1,6 @@
-//! Info objects (MPI-4.1 chapter 10): keys and values.
+//! Info objects (MPI-4.1 chapter 10).
 
-use std::cell::RefCell;
 use std::ffi::{c_char, c_int};
-use std::rc::Rc;
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
@@ -10,80 +8,8 @@ use vrt_abi::types::*;
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
 use crate::numbers;
-use crate::process::Process;
+use crate::object::Info;
 use crate::text;
-
-/// Keys and values, in the order in which they were set.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Info(RefCell<Vec<(String, String)>>);
-
-impl Info {
-    fn set(&self, key: String, value: String) {
-        let mut all = self.0.borrow_mut();
-        match all.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, old)) => *old = value,
-            None => all.push((key, value)),
-        }
-    }
-
-    /// The value of a key.
-    pub(crate) fn value(&self, key: &str) -> Option<String> {
-        self.0.borrow().iter().find(|(known, _)| known == key).map(|(_, value)| value.clone())
-    }
-
-    /// Whether the value of a key is true (MPI-4.1 section 10.1: `true` or `false`).
-    pub(crate) fn is_true(&self, key: &str) -> bool {
-        self.value(key).is_some_and(|value| value.trim().eq_ignore_ascii_case("true"))
-    }
-
-    /// Adds the entries of another one.
-    pub(crate) fn add_all(&mut self, other: &Info) {
-        for (key, value) in other.0.borrow().iter() {
-            self.set(key.clone(), value.clone());
-        }
-    }
-
-    /// The info object of a handle; the null handle is an empty one.
-    ///
-    /// # Errors
-    /// The handle is invalid.
-    pub(crate) fn or_empty(process: &Process, handle: MPI_Info) -> Outcome<Info> {
-        match handle {
-            MPI_INFO_NULL => Ok(Info::default()),
-            _ => find(process, handle).map(|info| (*info).clone()),
-        }
-    }
-
-    /// With numbers as values.
-    pub(crate) fn of(numbers: &[(&str, usize)]) -> Info {
-        let info = Info::default();
-        for (key, value) in numbers {
-            info.set((*key).to_owned(), value.to_string());
-        }
-        info
-    }
-
-    /// The properties of the job known before `MPI_Init` (`MPI_INFO_ENV`).
-    fn environment(process: &Process) -> Info {
-        let info = Info::default();
-        let mut arguments = std::env::args();
-        info.set("command".to_owned(), arguments.next().unwrap_or_default());
-        info.set("maxprocs".to_owned(), process.world.engine.size.to_string());
-        info.set("thread_level".to_owned(), "MPI_THREAD_FUNNELED".to_owned());
-        info
-    }
-}
-
-fn find(process: &Process, handle: MPI_Info) -> Outcome<Rc<Info>> {
-    match handle {
-        MPI_INFO_ENV => Ok(Rc::new(Info::environment(process))),
-        MPI_INFO_NULL => refuse!(MPI_ERR_INFO, "the info is MPI_INFO_NULL"),
-        _ => match process.infos.get(handle.0) {
-            Some(info) => Ok(info),
-            None => refuse!(MPI_ERR_INFO, "{:#x} is no info, or one that was freed", handle.0),
-        },
-    }
-}
 
 functions! {
     MPI_Info_create(info: *mut MPI_Info) on Nothing when Always = create;
@@ -141,11 +67,11 @@ unsafe fn create(call: Call, info: *mut MPI_Info) -> Outcome {
 
 unsafe fn create_env(call: Call, _: c_int, _: *mut *mut c_char, info: *mut MPI_Info) -> Outcome {
     // SAFETY: as the program promises.
-    unsafe { give(call, Info::environment(call.process), info) }
+    unsafe { give(call, Info::environment(call.process.world.engine.size), info) }
 }
 
 unsafe fn dup(call: Call, info: MPI_Info, new: *mut MPI_Info) -> Outcome {
-    let copy = (*find(call.process, info)?).clone();
+    let copy = (*call.process.info(info)?).clone();
     // SAFETY: as the program promises.
     unsafe { give(call, copy, new) }
 }
@@ -162,7 +88,7 @@ unsafe fn free(call: Call, info: *mut MPI_Info) -> Outcome {
 }
 
 unsafe fn set(call: Call, info: MPI_Info, key: *const c_char, value: *const c_char) -> Outcome {
-    let info = find(call.process, info)?;
+    let info = call.process.info(info)?;
     // SAFETY: the program gives strings.
     let (key, value) = unsafe { (key_of(key)?, text::taken(value)) };
     if value.is_empty() || value.len() >= MPI_MAX_INFO_VAL as usize {
@@ -178,17 +104,13 @@ unsafe fn set(call: Call, info: MPI_Info, key: *const c_char, value: *const c_ch
 }
 
 unsafe fn delete(call: Call, info: MPI_Info, key: *const c_char) -> Outcome {
-    let info = find(call.process, info)?;
+    let info = call.process.info(info)?;
     // SAFETY: the program gives a string.
     let key = unsafe { key_of(key)? };
-    let mut all = info.0.borrow_mut();
-    match all.iter().position(|(known, _)| *known == key) {
-        Some(at) => {
-            all.remove(at);
-            Ok(())
-        }
-        None => refuse!(MPI_ERR_INFO_NOKEY, "there is no key `{key}`"),
+    if !info.remove(&key) {
+        refuse!(MPI_ERR_INFO_NOKEY, "there is no key `{key}`");
     }
+    Ok(())
 }
 
 unsafe fn get(
@@ -199,7 +121,7 @@ unsafe fn get(
     value: *mut c_char,
     flag: *mut c_int,
 ) -> Outcome {
-    let info = find(call.process, info)?;
+    let info = call.process.info(info)?;
     let room = numbers::count(room)?;
     // SAFETY: the program gives a string, room for as many characters and a zero, and for a flag.
     unsafe {
@@ -220,7 +142,7 @@ unsafe fn get_string(
     value: *mut c_char,
     flag: *mut c_int,
 ) -> Outcome {
-    let info = find(call.process, info)?;
+    let info = call.process.info(info)?;
     // SAFETY: the program gives a string, room for as many characters as it says, and for a flag.
     unsafe {
         let found = info.value(&key_of(key)?);
@@ -242,7 +164,7 @@ unsafe fn get_valuelen(
     len: *mut c_int,
     flag: *mut c_int,
 ) -> Outcome {
-    let info = find(call.process, info)?;
+    let info = call.process.info(info)?;
     // SAFETY: the program gives a string, and room for a number and a flag.
     unsafe {
         let found = info.value(&key_of(key)?);
@@ -255,19 +177,18 @@ unsafe fn get_valuelen(
 }
 
 unsafe fn nkeys(call: Call, info: MPI_Info, keys: *mut c_int) -> Outcome {
-    let len = find(call.process, info)?.0.borrow().len();
+    let len = call.process.info(info)?.len();
     // SAFETY: the program gives room for a number.
     unsafe { keys.write(numbers::int(len)) };
     Ok(())
 }
 
 unsafe fn nth_key(call: Call, info: MPI_Info, nth: c_int, key: *mut c_char) -> Outcome {
-    let info = find(call.process, info)?;
-    let all = info.0.borrow();
-    let Some((found, _)) = usize::try_from(nth).ok().and_then(|nth| all.get(nth)) else {
-        refuse!(MPI_ERR_ARG, "there is no key {nth}: the info has {}", all.len());
+    let info = call.process.info(info)?;
+    let Some(found) = usize::try_from(nth).ok().and_then(|nth| info.nth(nth)) else {
+        refuse!(MPI_ERR_ARG, "there is no key {nth}: the info has {}", info.len());
     };
     // SAFETY: the program gives room for `MPI_MAX_INFO_KEY` characters.
-    unsafe { text::give(found, key, MPI_MAX_INFO_KEY as usize, std::ptr::null_mut()) };
+    unsafe { text::give(&found, key, MPI_MAX_INFO_KEY as usize, std::ptr::null_mut()) };
     Ok(())
 }

@@ -28,8 +28,8 @@
 )]
 #![allow(clippy::too_many_arguments, reason = "MPI's functions have so many")]
 
+mod abort;
 mod attribute;
-mod buffer;
 mod call;
 mod collective;
 mod communicator;
@@ -38,6 +38,7 @@ mod datatype;
 mod debugger;
 mod environment;
 mod errhandler;
+mod exchange;
 mod fault;
 mod generalized;
 mod group;
@@ -46,6 +47,7 @@ mod info;
 mod libraries;
 mod life;
 mod numbers;
+mod object;
 mod op;
 mod probe;
 mod process;
@@ -54,7 +56,9 @@ mod receive;
 mod request;
 mod send;
 mod session;
+mod settings;
 mod status;
+mod symbols;
 mod text;
 mod thread_exit;
 mod topology;

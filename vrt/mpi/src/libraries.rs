@@ -24,7 +24,7 @@ use vrt_load::{Module, Plan};
 use vrt_slot::interpose::Real;
 use vrt_slot::{hooks, image, locals, report};
 
-use crate::program;
+use crate::symbols;
 
 /// The key under which a rank keeps its last error.
 const LAST_ERROR: u32 = 4;
@@ -108,13 +108,13 @@ unsafe extern "C" fn dlsym(handle: *mut c_void, name: *const c_char) -> *mut c_v
     let text = name.to_str().unwrap_or_default();
     let Some((plan, base)) = own_image() else { return fail("this is no rank".to_owned()) };
     let found = if handle == libc::RTLD_NEXT {
-        program::provided(text).or_else(|| behind_program(plan, base, text))
+        symbols::provided(text).or_else(|| behind_program(plan, base, text))
     } else if handle == libc::RTLD_DEFAULT || handle as usize == base {
-        program::provided(text).or_else(|| Some(base + plan.symbol(text)?))
+        symbols::provided(text).or_else(|| Some(base + plan.symbol(text)?))
     } else {
         let module = plan.find_module((handle as usize).wrapping_sub(base));
         let Some(module) = module else { return fail("this is no handle of dlopen".to_owned()) };
-        program::provided(text).or_else(|| Some(base + plan.symbol_in(&module.name, text)?))
+        symbols::provided(text).or_else(|| Some(base + plan.symbol_in(&module.name, text)?))
     };
     if let Some(address) = found {
         return address as *mut c_void;
@@ -140,7 +140,27 @@ fn is_of_refused_library(address: *const c_void) -> bool {
     }
     // SAFETY: the loader's string.
     let file = unsafe { CStr::from_ptr(found.dli_fname) }.to_string_lossy();
-    program::refused(file.rsplit('/').next().unwrap_or_default()).is_some()
+    refused(file.rsplit('/').next().unwrap_or_default()).is_some()
+}
+
+/// Libraries of other MPIs, by the beginnings of their names.
+const OTHER_MPIS: [&str; 6] =
+    ["libmpi.so", "libmpich", "libmpi_cxx", "libmpi_mpifh", "libmpifort", "libmpicxx"];
+
+/// Libraries that compilers add with `-fsanitize=`: they need a separate process from its beginning on.
+const SANITIZERS: [&str; 5] = ["libasan", "libhwasan", "liblsan", "libmsan", "libtsan"];
+
+/// Why a library must not be loaded.
+pub(crate) fn refused(name: &str) -> Option<String> {
+    if SANITIZERS.iter().any(|prefix| name.starts_with(prefix)) {
+        return Some(
+            "it checks the memory of a whole process: compile without -fsanitize".to_owned(),
+        );
+    }
+    OTHER_MPIS.iter().any(|prefix| name.starts_with(prefix)).then(|| {
+        "it is another MPI's, whose ranks are processes: compile the program again with vrtcc or vrtcxx"
+            .to_owned()
+    })
 }
 
 /// The first definition in a library.
@@ -284,21 +304,18 @@ unsafe extern "C" fn readlinkat_checked(
     unsafe { readlinkat(at, path, to, room.min(size)) }
 }
 
-/// The replacement for libc's function of this name.
-pub(crate) fn provided(name: &str) -> Option<*const ()> {
-    Some(match name {
-        "dlopen" => dlopen as *const (),
-        "dlmopen" => dlmopen as *const (),
-        "dlclose" => dlclose as *const (),
-        "dlerror" => dlerror as *const (),
-        "dlsym" => dlsym as *const (),
-        "dlvsym" => dlvsym as *const (),
-        "dladdr" => dladdr as *const (),
-        "dl_iterate_phdr" => dl_iterate_phdr as *const (),
-        "readlink" => readlink as *const (),
-        "readlinkat" => readlinkat as *const (),
-        "__readlink_chk" => readlink_checked as *const (),
-        "__readlinkat_chk" => readlinkat_checked as *const (),
-        _ => return None,
-    })
-}
+/// The replacements for libc's functions.
+pub(crate) const PROVIDED: &[(&str, *const ())] = &[
+    ("dlopen", dlopen as *const ()),
+    ("dlmopen", dlmopen as *const ()),
+    ("dlclose", dlclose as *const ()),
+    ("dlerror", dlerror as *const ()),
+    ("dlsym", dlsym as *const ()),
+    ("dlvsym", dlvsym as *const ()),
+    ("dladdr", dladdr as *const ()),
+    ("dl_iterate_phdr", dl_iterate_phdr as *const ()),
+    ("readlink", readlink as *const ()),
+    ("readlinkat", readlinkat as *const ()),
+    ("__readlink_chk", readlink_checked as *const ()),
+    ("__readlinkat_chk", readlinkat_checked as *const ()),
+];

@@ -16,16 +16,15 @@ use std::ffi::{CString, c_char, c_int, c_void};
 use std::panic::{catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::Once;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use vrt_core::pe;
 use vrt_load::{Entry, Plan};
 use vrt_slot::{fork, hooks, image, image_thread, locals, rank, report, signals};
 
-use crate::communicator::Comm;
-use crate::debugger;
-use crate::numbers;
+use crate::abort::{end_job, flush};
+use crate::object::Comm;
 use crate::process::Process;
+use crate::{debugger, numbers, settings};
 
 /// The key under which a rank keeps its exit functions.
 const AT_EXIT: u32 = 3;
@@ -139,24 +138,6 @@ fn call_all(list: &RefCell<Vec<Function>>, status: c_int) {
     }
 }
 
-/// Flushes the rank's streams.
-pub(crate) fn flush() {
-    let own = image::plan().and_then(|plan| plan.symbol_in("libc.so", "fflush"));
-    // SAFETY: libc's function, the rank's own or the process's; null means all streams.
-    unsafe {
-        match (own, image::base_of_running()) {
-            (Some(offset), Some(base)) => {
-                let flush = (base + offset) as *const ();
-                type Flush = unsafe extern "C" fn(*mut c_void) -> c_int;
-                std::mem::transmute::<*const (), Flush>(flush)(std::ptr::null_mut());
-            }
-            _ => {
-                libc::fflush(std::ptr::null_mut());
-            }
-        }
-    }
-}
-
 /// C `exit`, for a rank.
 unsafe extern "C" fn exit(status: c_int) -> ! {
     if hooks::current_rank().is_none() {
@@ -174,7 +155,7 @@ unsafe extern "C" fn exit(status: c_int) -> ! {
         }
     }
     flush();
-    if CHECKS_LEAKS.load(Ordering::Relaxed) {
+    if settings::checks_leaks() {
         free_own_blocks_of_libc();
     }
     end(status)
@@ -185,9 +166,6 @@ pub(crate) fn exit_with_success() -> ! {
     // SAFETY: a plain function.
     unsafe { exit(0) }
 }
-
-/// Whether memory that ranks leave in their heaps is reported.
-pub(crate) static CHECKS_LEAKS: AtomicBool = AtomicBool::new(false);
 
 /// Makes the rank's libc free what it has allocated itself, such as the buffers of streams: libc provides a function
 /// for leak checkers.
@@ -235,14 +213,6 @@ fn end(status: c_int) -> ! {
     }
     report::say(format_args!("rank {rank} exited with status {status}; ending the job"));
     rank::exit_rank(status)
-}
-
-/// Ends the job with a status other than 0 because of a rank's action: its PE prints its reports first.
-pub(crate) fn end_job(status: c_int) -> ! {
-    if hooks::current_rank().is_some() && !fork::is_child() {
-        rank::exit_rank(status);
-    }
-    report::end_job(status)
 }
 
 /// A thread that a rank has started ends its process: this ends the job, as other ranks may rely on the rank.
@@ -370,21 +340,19 @@ pub unsafe extern "C" fn _dl_find_object(address: usize, found: *mut FoundObject
     unsafe { std::mem::transmute::<*mut c_void, Find>(REAL.of_process())(address, found) }
 }
 
-/// The replacement for libc's function of this name.
-pub(crate) fn provided(name: &str) -> Option<*const ()> {
-    Some(match name {
-        "exit" => exit as *const (),
-        "_exit" | "_Exit" => exit_at_once as *const (),
-        "quick_exit" => quick_exit as *const (),
-        "atexit" => atexit as *const (),
-        "on_exit" => on_exit as *const (),
-        "__cxa_atexit" => cxa_atexit as *const (),
-        "__cxa_at_quick_exit" => at_quick_exit as *const (),
-        "__cxa_finalize" => cxa_finalize as *const (),
-        "__cxa_thread_atexit_impl" => cxa_thread_atexit as *const (),
-        "__libc_start_main" => libc_start_main as *const (),
-        "__tls_get_addr" => vrt_load::thread_pointer::tls_get_addr as *const (),
-        "_dl_find_object" => _dl_find_object as *const (),
-        _ => return None,
-    })
-}
+/// The replacements for libc's functions.
+pub(crate) const PROVIDED: &[(&str, *const ())] = &[
+    ("exit", exit as *const ()),
+    ("_exit", exit_at_once as *const ()),
+    ("_Exit", exit_at_once as *const ()),
+    ("quick_exit", quick_exit as *const ()),
+    ("atexit", atexit as *const ()),
+    ("on_exit", on_exit as *const ()),
+    ("__cxa_atexit", cxa_atexit as *const ()),
+    ("__cxa_at_quick_exit", at_quick_exit as *const ()),
+    ("__cxa_finalize", cxa_finalize as *const ()),
+    ("__cxa_thread_atexit_impl", cxa_thread_atexit as *const ()),
+    ("__libc_start_main", libc_start_main as *const ()),
+    ("__tls_get_addr", vrt_load::thread_pointer::tls_get_addr as *const ()),
+    ("_dl_find_object", _dl_find_object as *const ()),
+];

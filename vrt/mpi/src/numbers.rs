@@ -159,11 +159,30 @@ pub(crate) unsafe fn counts<N: Whole>(array: *const N, len: usize) -> Outcome<Ve
     unsafe { list(array, len) }?.into_iter().map(count).collect()
 }
 
+/// Returns an `int` to the program.
+///
+/// # Safety
+/// There is room for it.
+pub(crate) unsafe fn give(value: c_int, to: *mut c_int) -> Outcome {
+    // SAFETY: as the caller promises.
+    unsafe { to.write(value) };
+    Ok(())
+}
+
+/// Returns `int`s to the program, as many as it has room for.
+///
+/// # Safety
+/// There is this much room.
+pub(crate) unsafe fn give_all(values: &[c_int], to: *mut c_int, room: usize) {
+    // SAFETY: as the caller promises.
+    unsafe { std::ptr::copy_nonoverlapping(values.as_ptr(), to, values.len().min(room)) };
+}
+
 /// Returns a number to the program; `MPI_UNDEFINED` if it does not fit.
 ///
 /// # Safety
 /// There is room for the number.
-pub(crate) unsafe fn give<N: Whole>(value: i64, to: *mut N) {
+pub(crate) unsafe fn give_fitting<N: Whole>(value: i64, to: *mut N) {
     let value = N::narrow(value).or_else(|| N::narrow(MPI_UNDEFINED.into()));
     if let Some(value) = value {
         // SAFETY: as the caller promises.

@@ -6,26 +6,16 @@ use std::rc::Rc;
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::comm::operator::{Op as Predefined, Operator};
-use vrt_core::comm::reduce_op::{ReduceOp, apply_unpacked, predefined};
+use vrt_core::comm::reduce_op::{ReduceOp, predefined};
+use vrt_core::layout::Scalar;
 
 use crate::call::{Call, functions};
-use crate::datatype::{self, Use};
 use crate::fault::{Outcome, refuse};
 use crate::numbers::{self, Whole};
+use crate::object::buffer::not_in_place;
+use crate::object::op::Function;
+use crate::object::{Op, Use};
 use crate::process::Process;
-
-/// An operation made by a program.
-#[derive(Debug)]
-pub(crate) struct Op {
-    function: Function,
-    commutes: bool,
-}
-
-#[derive(Clone, Copy, Debug)]
-enum Function {
-    Plain(MPI_User_function),
-    Large(MPI_User_function_c),
-}
 
 fn of_handle(op: MPI_Op) -> Option<Predefined> {
     Some(match op {
@@ -61,7 +51,7 @@ impl Reduction {
     /// The operation or datatype does not exist, or the operation is not defined for the datatype.
     #[inline]
     pub(crate) fn of(process: &Process, op: MPI_Op, handle: MPI_Datatype) -> Outcome<Reduction> {
-        let datatype = Use::of(process, handle)?;
+        let datatype = Use::of(&process.types, handle)?;
         let Some(known) = of_handle(op) else {
             return match process.ops.get(op.0) {
                 Some(op) => Ok(Reduction::User { op, datatype, handle }),
@@ -71,7 +61,7 @@ impl Reduction {
         if matches!(known, Predefined::Replace | Predefined::Nothing) {
             refuse!(MPI_ERR_OP, "MPI_REPLACE and MPI_NO_OP are for one-sided operations only");
         }
-        let scalar = datatype::scalar_in_reductions(process, handle);
+        let scalar = process.types.scalar_in_reductions(handle);
         if scalar.is_none() {
             refuse!(
                 MPI_ERR_OP,
@@ -88,7 +78,7 @@ impl Reduction {
     pub(crate) fn operator(
         process: &Process,
         op: MPI_Op,
-        scalar: Option<vrt_core::layout::Scalar>,
+        scalar: Option<Scalar>,
     ) -> Outcome<Operator> {
         match of_handle(op) {
             Some(known) => Ok(predefined(known, scalar)?),
@@ -118,82 +108,6 @@ fn no_op<T>(op: MPI_Op) -> Outcome<T> {
         MPI_OP_NULL => refuse!(MPI_ERR_OP, "the operation is MPI_OP_NULL"),
         MPI_Op(number) => {
             refuse!(MPI_ERR_OP, "{number:#x} is no operation, or one that was freed")
-        }
-    }
-}
-
-impl Op {
-    /// `right = left op right` for packed elements.
-    fn apply(
-        &self,
-        datatype: &Use,
-        handle: MPI_Datatype,
-        left: &[u8],
-        right: &mut [u8],
-    ) -> Result<(), vrt_core::Error> {
-        let is_aligned = (left.as_ptr() as usize | right.as_ptr() as usize).is_multiple_of(16);
-        match datatype {
-            Use::Dense(size) if is_aligned => {
-                let elements = (right.len().checked_div(*size).unwrap_or_default(), *size);
-                self.call(left.as_ptr().cast_mut(), right.as_mut_ptr(), elements, handle);
-                Ok(())
-            }
-            Use::Dense(size) => {
-                // Elements lie where the program's compiler expects them.
-                let words = right.len().div_ceil(16);
-                let mut memory = vec![0u128; words.saturating_mul(2)];
-                let at = memory.as_mut_ptr().cast::<u8>();
-                // SAFETY: both halves of the memory have room for the elements.
-                unsafe {
-                    let other = at.add(words.saturating_mul(16));
-                    std::ptr::copy_nonoverlapping(left.as_ptr(), at, left.len());
-                    std::ptr::copy_nonoverlapping(right.as_ptr(), other, right.len());
-                    self.call(
-                        at,
-                        other,
-                        (right.len().checked_div(*size).unwrap_or_default(), *size),
-                        handle,
-                    );
-                    std::ptr::copy_nonoverlapping(other, right.as_mut_ptr(), right.len());
-                }
-                Ok(())
-            }
-            Use::Laid(layout) => apply_unpacked(layout, left, right, |left, right, count| {
-                self.call(left, right, (count, layout.extent().unsigned_abs()), handle);
-                Ok(())
-            }),
-        }
-    }
-
-    /// Applies it to elements, given their number and distance in bytes.
-    fn call(
-        &self,
-        left: *mut u8,
-        right: *mut u8,
-        (count, extent): (usize, usize),
-        mut handle: MPI_Datatype,
-    ) {
-        // SAFETY: the program's own function, with elements of the type that it was called for.
-        unsafe {
-            match self.function {
-                Function::Plain(Some(function)) => {
-                    // More elements than an `int` counts come in parts.
-                    let (mut left, mut right, mut rest) = (left, right, count);
-                    while rest > 0 {
-                        let mut len = numbers::int(rest);
-                        let part = rest.min(c_int::MAX.unsigned_abs() as usize);
-                        function(left.cast(), right.cast(), &raw mut len, &raw mut handle);
-                        let done = part.saturating_mul(extent);
-                        (left, right) = (left.wrapping_add(done), right.wrapping_add(done));
-                        rest = rest.saturating_sub(part);
-                    }
-                }
-                Function::Large(Some(function)) => {
-                    let mut len = count as MPI_Count;
-                    function(left.cast(), right.cast(), &raw mut len, &raw mut handle);
-                }
-                Function::Plain(None) | Function::Large(None) => {}
-            }
         }
     }
 }
@@ -269,10 +183,10 @@ unsafe fn reduce_local<N: Whole>(
     datatype: MPI_Datatype,
     op: MPI_Op,
 ) -> Outcome {
-    crate::buffer::not_in_place(inbuf)?;
-    crate::buffer::not_in_place(inoutbuf)?;
+    not_in_place(inbuf)?;
+    not_in_place(inoutbuf)?;
     let reduction = Reduction::of(call.process, op, datatype)?;
-    let (count, datatype) = (numbers::count(count)?, Use::of(call.process, datatype)?);
+    let (count, datatype) = (numbers::count(count)?, Use::of(&call.process.types, datatype)?);
     // SAFETY: the program gives so many elements in both buffers.
     unsafe {
         let left = datatype.pack(inbuf.cast(), count)?;

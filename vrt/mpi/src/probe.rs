@@ -9,21 +9,13 @@ use vrt_core::mailbox::Pattern;
 use vrt_core::operation;
 use vrt_core::pe::{self, Probed, Started};
 
-use crate::buffer::Incoming;
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
 use crate::numbers::Whole;
+use crate::object::buffer::{Incoming, finish};
+use crate::object::request::{Buffers, State};
+use crate::object::{Message, Request, Stat};
 use crate::receive;
-use crate::request::{Buffers, Request, State};
-use crate::status::Stat;
-
-/// A message that was found and taken out of matching.
-#[derive(Debug)]
-pub(crate) struct Message {
-    number: u32,
-    on: MPI_Comm,
-    was_received: Cell<bool>,
-}
 
 functions! {
     MPI_Probe(source: c_int, tag: c_int, comm: MPI_Comm, status: *mut MPI_Status)
@@ -189,7 +181,7 @@ unsafe fn mrecv<N: Whole>(
 ) -> Outcome {
     // SAFETY: the program gives a buffer that stays during the call, its handle, and room for a status.
     unsafe {
-        let room = Incoming::of(call.process, buf, count, datatype)?;
+        let room = Incoming::of(&call.process.types, buf, count, datatype)?;
         let Some((number, _)) = take(call, message)? else {
             Stat::NOBODY.give(status);
             return Ok(());
@@ -197,7 +189,7 @@ unsafe fn mrecv<N: Whole>(
         let start = |engine: &mut pe::Engine| engine.receive_matched(number, room.room);
         let outcome = operation::block_on_request(call.may_block(), start, None, *call.site);
         Stat::of(&outcome).give(status);
-        receive::finish(outcome, room.unpack.as_deref())?;
+        finish(outcome, room.unpack.as_deref())?;
     }
     Ok(())
 }
@@ -213,7 +205,7 @@ unsafe fn imrecv<N: Whole>(
     // SAFETY: the program gives a buffer that stays until the request is done, its handle, and room for
     // another.
     unsafe {
-        let room = Incoming::of(call.process, buf, count, datatype)?;
+        let room = Incoming::of(&call.process.types, buf, count, datatype)?;
         let (state, on) = match take(call, message)? {
             None => (State::done(Stat::NOBODY), MPI_COMM_SELF),
             Some((number, on)) => {
@@ -226,7 +218,7 @@ unsafe fn imrecv<N: Whole>(
             }
         };
         let buffers = Buffers { outgoing: None, unpack: room.unpack };
-        Request::receive(call, on, (state, buffers)).give(call, request);
+        Request::new(call.site, on, (state, buffers)).give(&call.process.requests, request);
     }
     Ok(())
 }

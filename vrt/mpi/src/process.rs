@@ -4,26 +4,22 @@
 //! its atomics is used only by the rank's own thread, and nothing of it is borrowed while the program's own functions
 //! run (operations, handlers, attribute callbacks): their arguments were taken out before.
 
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicI32, AtomicU8, Ordering};
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
+use vrt_core::comm::handle::Members;
 use vrt_slot::external::threads::header_of_starter;
 use vrt_slot::hooks;
 
-use crate::attribute::{Attributes, Keyvals};
-use crate::communicator::Comm;
-use crate::datatype::{self, Type, TypeRef};
-use crate::errhandler::{Codes, Errhandler};
 use crate::fault::{Outcome, refuse};
 use crate::handles::{Kind, Table};
-use crate::info::Info;
-use crate::op::Op;
-use crate::request::Request;
-use vrt_core::comm::handle::Members;
-use vrt_core::layout::Datatype;
+use crate::object::attribute::{Constants, Keyvals};
+use crate::object::datatype::Types;
+use crate::object::request::Requests;
+use crate::object::{Codes, Comm, Errhandler, Info, Message, Op, Session, Window};
 
 /// The MPI state of a rank.
 pub(crate) struct Process {
@@ -35,29 +31,22 @@ pub(crate) struct Process {
     pub(crate) itself: Rc<Comm>,
     pub(crate) comms: Table<Comm>,
     pub(crate) groups: Table<Members>,
-    pub(crate) types: Table<Type>,
+    pub(crate) types: Types,
     pub(crate) ops: Table<Op>,
-    pub(crate) requests: Table<Request>,
-    pub(crate) spare_requests: crate::request::Spares,
-    pub(crate) messages: Table<crate::probe::Message>,
+    pub(crate) requests: Requests,
+    pub(crate) messages: Table<Message>,
     pub(crate) errhandlers: Table<Errhandler>,
     pub(crate) infos: Table<Info>,
-    pub(crate) windows: Table<crate::window::Window>,
-    pub(crate) sessions: Table<crate::session::Session>,
+    pub(crate) windows: Table<Window>,
+    pub(crate) sessions: Table<Session>,
     pub(crate) keyvals: Keyvals,
     pub(crate) codes: Codes,
-    /// The predefined datatypes used so far, by their handles, as this rank's own.
-    named: RefCell<Vec<Option<Datatype>>>,
-    /// Attributes of predefined datatypes, by handle.
-    named_attributes: RefCell<Vec<(MPI_Datatype, Rc<Attributes>)>>,
-    /// The names given to predefined datatypes by the program.
-    named_names: RefCell<Vec<(MPI_Datatype, String)>>,
     /// The buffer given to `MPI_Buffer_attach`.
     pub(crate) buffer: Cell<(usize, usize)>,
     /// The thread level requested from `MPI_Init_thread`; read by the rank's other threads, too.
     pub(crate) threads: AtomicI32,
     /// The values of predefined attributes, to which programs get pointers.
-    pub(crate) constants: OnceCell<Box<crate::attribute::Constants>>,
+    pub(crate) constants: OnceCell<Box<Constants>>,
 }
 
 /// The phases of a rank's life: before `MPI_Init`, between that and `MPI_Finalize`, and after it.
@@ -75,10 +64,9 @@ impl Process {
             itself: Rc::new(itself),
             comms: Table::new(Kind::Communicator),
             groups: Table::new(Kind::Group),
-            types: Table::new(Kind::Datatype),
+            types: Types::new(),
             ops: Table::new(Kind::Op),
-            requests: Table::new(Kind::Request),
-            spare_requests: crate::request::Spares::default(),
+            requests: Requests::new(),
             messages: Table::new(Kind::Message),
             errhandlers: Table::new(Kind::Errhandler),
             infos: Table::new(Kind::Info),
@@ -86,9 +74,6 @@ impl Process {
             sessions: Table::new(Kind::Session),
             keyvals: Keyvals::default(),
             codes: Codes::default(),
-            named: RefCell::default(),
-            named_attributes: RefCell::default(),
-            named_names: RefCell::default(),
             buffer: Cell::new((0, 0)),
             threads: AtomicI32::new(MPI_THREAD_SINGLE),
             constants: OnceCell::new(),
@@ -225,55 +210,57 @@ impl Process {
         }
     }
 
-    /// Uses the attributes of a datatype.
+    /// The window of a handle.
     ///
     /// # Errors
-    /// The datatype does not exist; or those of the function.
-    pub(crate) fn with_type_attributes<R>(
-        &self,
-        handle: MPI_Datatype,
-        f: impl FnOnce(&Attributes) -> Outcome<R>,
-    ) -> Outcome<R> {
-        match TypeRef::of(self, handle)? {
-            TypeRef::Made(made) => f(&made.attributes),
-            TypeRef::Named(_) => {
-                let mut all = self.named_attributes.borrow_mut();
-                let known =
-                    all.iter().find(|(of, _)| *of == handle).map(|(_, known)| known.clone());
-                let attributes = known.unwrap_or_else(|| {
-                    let new = Rc::new(Attributes::default());
-                    all.push((handle, Rc::clone(&new)));
-                    new
-                });
-                drop(all);
-                f(&attributes)
+    /// The handle is invalid.
+    pub(crate) fn window(&self, handle: MPI_Win) -> Outcome<Rc<Window>> {
+        match self.windows.get(handle.0) {
+            Some(window) => Ok(window),
+            None if handle == MPI_WIN_NULL => refuse!(MPI_ERR_WIN, "the window is MPI_WIN_NULL"),
+            None => refuse!(MPI_ERR_WIN, "{:#x} is no window, or one that was freed", handle.0),
+        }
+    }
+
+    /// The session of a handle.
+    ///
+    /// # Errors
+    /// The handle is invalid.
+    pub(crate) fn session(&self, handle: MPI_Session) -> Outcome<Rc<Session>> {
+        match self.sessions.get(handle.0) {
+            Some(found) => Ok(found),
+            None if handle == MPI_SESSION_NULL => {
+                refuse!(MPI_ERR_SESSION, "the session is MPI_SESSION_NULL")
+            }
+            None => {
+                refuse!(MPI_ERR_SESSION, "{:#x} is no session, or one that was finalized", handle.0)
             }
         }
     }
 
-    /// Names a predefined datatype.
-    pub(crate) fn name_type(&self, handle: MPI_Datatype, name: String) {
-        let mut all = self.named_names.borrow_mut();
-        all.retain(|(of, _)| *of != handle);
-        all.push((handle, name));
+    /// The info object of a handle.
+    ///
+    /// # Errors
+    /// The handle is invalid.
+    pub(crate) fn info(&self, handle: MPI_Info) -> Outcome<Rc<Info>> {
+        match handle {
+            MPI_INFO_ENV => Ok(Rc::new(Info::environment(self.world.engine.size))),
+            MPI_INFO_NULL => refuse!(MPI_ERR_INFO, "the info is MPI_INFO_NULL"),
+            _ => match self.infos.get(handle.0) {
+                Some(info) => Ok(info),
+                None => refuse!(MPI_ERR_INFO, "{:#x} is no info, or one that was freed", handle.0),
+            },
+        }
     }
 
-    /// The name given to a predefined datatype by the program.
-    pub(crate) fn name_of_type(&self, handle: MPI_Datatype) -> Option<String> {
-        let all = self.named_names.borrow();
-        all.iter().find(|(of, _)| *of == handle).map(|(_, name)| name.clone())
-    }
-
-    /// A predefined datatype in the engine's form, in this rank's own memory.
-    pub(crate) fn named(&self, handle: MPI_Datatype) -> Option<Datatype> {
-        let index = datatype::index_of_named(handle)?;
-        let mut named = self.named.borrow_mut();
-        if named.len() <= index {
-            named.resize(index.saturating_add(1), None);
+    /// A copy of the info object of a handle; the null handle is an empty one.
+    ///
+    /// # Errors
+    /// The handle is invalid.
+    pub(crate) fn info_or_empty(&self, handle: MPI_Info) -> Outcome<Info> {
+        match handle {
+            MPI_INFO_NULL => Ok(Info::default()),
+            _ => self.info(handle).map(|info| (*info).clone()),
         }
-        if named[index].is_none() {
-            named[index] = datatype::make_named(handle);
-        }
-        named[index].clone()
     }
 }

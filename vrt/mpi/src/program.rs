@@ -2,21 +2,20 @@
 //! copy.
 
 use std::cell::{Cell, RefCell};
-use std::collections::HashMap;
 use std::ffi::{CString, OsString};
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use vrt_core::{blocking, pe};
+use vrt_core::blocking;
 use vrt_launch::Config;
 use vrt_load::{LoadError, Options, Plan, ReserveError};
 use vrt_slot::external::carried;
 use vrt_slot::{image, report};
 
-use crate::{collective, datatype, debugger, environment, libraries, life, thread_exit};
+use crate::{
+    collective, datatype, debugger, environment, libraries, life, settings, symbols, thread_exit,
+};
 
 /// A program and how to run it.
 #[derive(Clone, Debug, Default)]
@@ -53,13 +52,10 @@ pub enum ProgramError {
     Argument(OsString),
 }
 
-/// The functions of MPI by their names.
-fn functions() -> HashMap<&'static str, usize> {
-    // Any function may be missing; those that are here replace that.
-    let mut all: HashMap<&'static str, usize> =
-        vrt_abi::NOT_THERE.iter().map(|(name, function)| (*name, *function as usize)).collect();
-    all.extend(exports().map(|export| (export.name, export.address as usize)));
-    all
+/// The functions of MPI: any may be missing, and those that are here come behind those that say so.
+fn functions() -> impl Iterator<Item = (&'static str, usize)> {
+    let missing = vrt_abi::NOT_THERE.iter().map(|(name, function)| (*name, *function as usize));
+    missing.chain(exports().map(|export| (export.name, export.address as usize)))
 }
 
 fn exports() -> impl Iterator<Item = &'static crate::call::Export> {
@@ -70,6 +66,7 @@ fn exports() -> impl Iterator<Item = &'static crate::call::Export> {
         environment::EXPORTS,
         environment::OTHERS,
         crate::errhandler::EXPORTS,
+        crate::exchange::EXPORTS,
         crate::generalized::EXPORTS,
         crate::group::EXPORTS,
         crate::info::EXPORTS,
@@ -93,10 +90,6 @@ fn exports() -> impl Iterator<Item = &'static crate::call::Export> {
 pub fn has_function(name: &str) -> bool {
     exports().any(|export| export.name == name)
 }
-
-/// Libraries of other MPIs, by the beginnings of their names.
-const OTHER_MPIS: [&str; 6] =
-    ["libmpi.so", "libmpich", "libmpi_cxx", "libmpi_mpifh", "libmpifort", "libmpicxx"];
 
 /// Runs a program on every rank of a job; returns the job's exit status.
 ///
@@ -125,37 +118,10 @@ pub fn run(config: Config, program: &Program) -> Result<ExitCode, ProgramError> 
     if !program.shared.is_empty() {
         carried::set_shared();
     }
-    life::CHECKS_LEAKS.store(config.checks_leaks(), Ordering::Relaxed);
-    IS_BALANCED.store(config.balances(), Ordering::Relaxed);
+    settings::set(&config);
     image::install(Box::leak(Box::new(plan)));
     let arguments: life::Arguments = arguments.leak();
     Ok(vrt_launch::launch(config, move || life::run(arguments)))
-}
-
-/// The replacements for libc's functions, and MPI's, by name.
-static PROVIDED: OnceLock<HashMap<&'static str, usize>> = OnceLock::new();
-
-/// The replacement for libc's function of this name; MPI's functions by both their names.
-pub(crate) fn provided(name: &str) -> Option<usize> {
-    let special = life::provided(name)
-        .or_else(|| thread_exit::provided(name))
-        .or_else(|| libraries::provided(name))
-        .or_else(|| vrt_slot::for_images(name));
-    match special {
-        Some(address) => Some(address as usize),
-        None => {
-            let is_mpi = name.starts_with("PMPI_");
-            PROVIDED.get()?.get(if is_mpi { &name[1..] } else { name }).copied()
-        }
-    }
-}
-
-/// Ranks are moved.
-static IS_BALANCED: AtomicBool = AtomicBool::new(false);
-
-/// Whether a rank may be moved to a node that shares no memory with its own.
-pub(crate) fn ranks_leave_nodes() -> bool {
-    IS_BALANCED.load(Ordering::Relaxed) && pe::with(|pe| pe.engine.shared.nodes() > 1)
 }
 
 /// Functions with which a process starts others, or loads libraries at run time.
@@ -211,19 +177,22 @@ fn plan(program: &Program) -> Result<Plan, ProgramError> {
         .filter(|function| !own_libc || is_needed_by_own_libc(function.meaning))
         .map(|function| (function.name, function.address as usize));
     let of_own_libc = vrt_slot::for_own_libc().into_iter().chain(vrt_slot::of_libc_threads());
-    let of_own_libc = of_own_libc.filter(|_| own_libc);
-    let of_own_libc = of_own_libc.map(|(name, address)| (name, address as usize));
-    let _: &HashMap<_, _> = PROVIDED
-        .get_or_init(|| functions().into_iter().chain(in_front).chain(of_own_libc).collect());
+    let others = of_own_libc
+        .filter(|_| own_libc)
+        .chain(libraries::PROVIDED.iter().copied())
+        .chain(thread_exit::PROVIDED.iter().copied())
+        .chain(life::PROVIDED.iter().copied())
+        .map(|(name, address)| (name, address as usize));
+    symbols::provide(functions().chain(in_front).chain(others));
     let uses_mpi = Cell::new(false);
     let options = Options {
-        provided: &provided,
+        provided: &symbols::provided,
         is_provided: &|name| {
             let is_mpi = name.starts_with("libmpi_abi.so");
             uses_mpi.set(uses_mpi.get() || is_mpi);
             is_mpi
         },
-        refused: &refused,
+        refused: &libraries::refused,
         shared: &shared,
         thread_reserve: vrt_load::thread_reserve()?,
     };
@@ -257,20 +226,4 @@ fn is_needed_by_own_libc(meaning: &str) -> bool {
             | "acquires_from"
             | "releases"
     )
-}
-
-/// Libraries that compilers add with `-fsanitize=`: they need a separate process from its beginning on.
-const SANITIZERS: [&str; 5] = ["libasan", "libhwasan", "liblsan", "libmsan", "libtsan"];
-
-/// Why a library must not be loaded.
-pub(crate) fn refused(name: &str) -> Option<String> {
-    if SANITIZERS.iter().any(|prefix| name.starts_with(prefix)) {
-        return Some(
-            "it checks the memory of a whole process: compile without -fsanitize".to_owned(),
-        );
-    }
-    OTHER_MPIS.iter().any(|prefix| name.starts_with(prefix)).then(|| {
-        "it is another MPI's, whose ranks are processes: compile the program again with vrtcc or vrtcxx"
-            .to_owned()
-    })
 }

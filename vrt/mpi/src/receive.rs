@@ -8,14 +8,12 @@ use vrt_core::mailbox::{self, Pattern};
 use vrt_core::operation;
 use vrt_core::pe::{self, Completion, Room, Started};
 
-use crate::buffer::{self, Incoming, UNTYPED, Unpack};
 use crate::call::{Call, functions};
-use crate::communicator::Comm;
-use crate::datatype::Use;
 use crate::fault::{Outcome, refuse};
 use crate::numbers::{self, Whole};
-use crate::request::{Begun, Buffers, Request, State};
-use crate::status::Stat;
+use crate::object::buffer::{self, Incoming, UNTYPED, finish};
+use crate::object::request::{Begun, Buffers, State};
+use crate::object::{Comm, Request, Stat, Use};
 
 functions! {
     MPI_Recv / MPI_Recv_c(
@@ -54,26 +52,6 @@ pub(crate) fn pattern(comm: &Comm, source: c_int, tag: c_int) -> Outcome<Option<
         }
     };
     Ok(Some(Pattern { context: comm.span.context, source, tag }))
-}
-
-/// The status of a message that has arrived, after unpacking it.
-///
-/// # Errors
-/// It was longer than its buffer.
-///
-/// # Safety
-/// The destination of unpacking is writable.
-#[inline(always)]
-pub(crate) unsafe fn finish(outcome: Completion, unpack: Option<&Unpack>) -> Outcome<Stat> {
-    let stat = Stat::of(&outcome);
-    if let Some(unpack) = unpack
-        && !stat.cancelled
-    {
-        // SAFETY: as the caller promises.
-        unsafe { unpack.put(usize::try_from(stat.bytes).unwrap_or(usize::MAX)) };
-    }
-    outcome.fitting()?;
-    Ok(stat)
 }
 
 #[inline(always)]
@@ -116,7 +94,7 @@ unsafe fn recv_elements<N: Whole>(
             Stat::NOBODY.give(status);
             return Ok(());
         }
-        let Incoming { room, unpack } = Incoming::of(call.process, buf, count, datatype)?;
+        let Incoming { room, unpack } = Incoming::of(&call.process.types, buf, count, datatype)?;
         if let Some(outcome) = wait_for(call, room, from, status)? {
             finish(outcome, unpack.as_deref())?;
         }
@@ -175,10 +153,12 @@ unsafe fn irecv<N: Whole>(
     // SAFETY: the program gives a buffer that stays until the request is done, and room for a handle.
     unsafe {
         let begun = match pattern(&comm, source, tag)? {
-            Some(pattern) => begin(Incoming::of(call.process, buf, count, datatype)?, pattern),
+            Some(pattern) => {
+                begin(Incoming::of(&call.process.types, buf, count, datatype)?, pattern)
+            }
             None => from_nobody(),
         };
-        Request::receive(call, on, begun).give(call, request);
+        Request::new(call.site, on, begun).give(&call.process.requests, request);
     }
     Ok(())
 }
@@ -195,14 +175,14 @@ unsafe fn recv_init<N: Whole>(
 ) -> Outcome {
     let comm = call.process.comm(on)?;
     let Some(pattern) = pattern(&comm, source, tag)? else {
-        let start = Box::new(|_: Call| Ok(from_nobody()));
+        let start = Box::new(|| Ok(from_nobody()));
         // SAFETY: the program gives room for a handle.
-        unsafe { Request::persistent(call, on, start).give(call, request) };
+        unsafe { Request::persistent(call.site, on, start).give(&call.process.requests, request) };
         return Ok(());
     };
-    let (count, datatype) = (numbers::count(count)?, Use::of(call.process, datatype)?);
+    let (count, datatype) = (numbers::count(count)?, Use::of(&call.process.types, datatype)?);
     datatype.bytes(count)?;
-    let start = Box::new(move |_: Call| {
+    let start = Box::new(move || {
         // The request keeps the communicator.
         let _ = &comm;
         // SAFETY: the program gives a buffer that is writable whenever the request is active.
@@ -212,6 +192,6 @@ unsafe fn recv_init<N: Whole>(
         }
     });
     // SAFETY: the program gives room for a handle.
-    unsafe { Request::persistent(call, on, start).give(call, request) };
+    unsafe { Request::persistent(call.site, on, start).give(&call.process.requests, request) };
     Ok(())
 }

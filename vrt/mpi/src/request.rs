@@ -1,354 +1,551 @@
-//! Requests (MPI-4.1 sections 3.7, 3.9 and 13.2): operations in progress, persistent operations, and requests that the
-//! program completes itself.
-//!
-//! ```text
-//!              start                        done; wait or test
-//! inactive ------------> active: Engine ---------------------------> inactive (persistent)
-//! (persistent)                   Received (done at once)              | freed (others)
-//!                                Task                                 v
-//!                                Program                             MPI_REQUEST_NULL
-//! ```
-//!
-//! An active request that is freed continues as a task of the rank, with the memory that it uses.
-//!
-//! The functions by which programs complete, start and query requests are in `complete`.
+//! Completing, starting and querying requests (MPI-4.1 sections 3.7.3 to 3.7.6, 3.8, 3.9).
 
-mod complete;
-
-use std::cell::{Cell, RefCell};
-use std::future::Future;
-use std::pin::Pin;
+use std::ffi::c_int;
 use std::rc::Rc;
-use std::task::Poll;
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
-use vrt_core::Site;
-use vrt_core::mailbox::Pattern;
-use vrt_core::operation::{self, Pending};
-use vrt_core::pe::{self, Completion};
-use vrt_slot::{locals, rank};
+use vrt_core::operation;
 
-use crate::buffer::Unpack;
-use crate::call::Call;
-use crate::fault::{Outcome, refuse};
-use crate::generalized::Generalized;
-use crate::process::Process;
-use crate::receive;
-use crate::status::Stat;
+use crate::call::{Call, functions};
+use crate::fault::{Fault, Outcome, refuse};
+use crate::numbers;
+use crate::object::request::{Requests, wait_until};
+use crate::object::{Request, Stat};
 
-pub(crate) use complete::EXPORTS;
-
-/// A request.
-pub(crate) struct Request {
-    state: RefCell<State>,
-    buffers: RefCell<Buffers>,
-    /// How it is started, if it is persistent.
-    start: Option<Box<Start>>,
-    /// The object on which its errors are raised.
-    on: MPI_Comm,
-    site: &'static Site,
+/// Several requests of the program, by index.
+///
+/// # Safety
+/// There are this many handles.
+unsafe fn find_all(
+    requests: &Requests,
+    count: c_int,
+    handles: *const MPI_Request,
+) -> Outcome<Vec<Option<Rc<Request>>>> {
+    let count = numbers::count(count)?;
+    if count > 0 && handles.is_null() {
+        refuse!(MPI_ERR_ARG, "the array of {count} requests is missing: the pointer is null");
+    }
+    // SAFETY: as the caller promises.
+    (0..count).map(|i| requests.find(unsafe { *handles.add(i) })).collect()
 }
 
-/// Memory of completed requests, for reuse.
-#[derive(Default)]
-pub(crate) struct Spares(RefCell<Vec<Rc<Request>>>);
-
-impl Spares {
-    /// The most that are kept.
-    const MOST: usize = 64;
-
-    fn keep(&self, request: Rc<Request>) {
-        let mut spares = self.0.borrow_mut();
-        if spares.len() < Self::MOST {
-            spares.push(request);
-        }
-    }
-
-    /// The request, in memory of an earlier one if there is an unused one.
-    fn fill(&self, request: Request) -> Rc<Request> {
-        let Some(mut spare) = self.0.borrow_mut().pop() else { return Rc::new(request) };
-        match Rc::get_mut(&mut spare) {
-            Some(place) => *place = request,
-            None => return Rc::new(request),
-        }
-        spare
-    }
-}
-
-/// Starts a persistent operation.
-pub(crate) type Start = dyn Fn(Call) -> Outcome<Begun>;
-/// An operation that continues as a task.
-pub(crate) type Future_ = Pin<Box<dyn Future<Output = Outcome<Stat>>>>;
-/// The state of an operation that was just started, with the memory that it uses.
-pub(crate) type Begun = (State, Buffers);
-
-/// Memory that an operation uses in addition to the program's.
-#[derive(Debug, Default)]
-pub(crate) struct Buffers {
-    /// The packed data of a send: kept alive, not read.
-    #[expect(dead_code, reason = "keeps the bytes that are sent")]
-    pub(crate) outgoing: Option<Vec<u8>>,
-    /// Where a received message is unpacked to.
-    pub(crate) unpack: Option<Box<Unpack>>,
-}
-
-/// The state of a request.
-pub(crate) enum State {
-    /// A persistent one that is not started.
-    Inactive,
-    /// Done; nothing is left to do.
-    Done(Stat),
-    /// The message has arrived, but is not unpacked yet.
-    Received(Completion),
-    /// A request of the engine's.
-    Engine { number: u32, pattern: Option<Pattern> },
-    /// A task of the rank, and its result.
-    Task(Rc<Cell<Option<Outcome<Stat>>>>),
-    /// The program completes it.
-    Program(Rc<Generalized>),
-}
-
-impl State {
-    pub(crate) fn done(stat: Stat) -> State {
-        State::Done(stat)
-    }
-
-    /// A task that runs in the background; it begins at once.
-    pub(crate) fn task(future: Future_) -> State {
-        let outcome = Rc::new(Cell::new(None));
-        let tell = Rc::clone(&outcome);
-        locals::spawn(Box::pin(async move { tell.set(Some(future.await)) }));
-        State::Task(outcome)
-    }
-
-    /// Whether waiting for it would end at once.
-    fn is_ready(&self) -> bool {
-        match self {
-            State::Inactive | State::Done(_) | State::Received(_) => true,
-            State::Engine { number, .. } => pe::with(|pe| pe.engine.running().is_done(*number)),
-            State::Task(outcome) => {
-                let taken = outcome.take();
-                let is_ready = taken.is_some();
-                outcome.set(taken);
-                is_ready
-            }
-            State::Program(generalized) => generalized.is_complete(),
-        }
-    }
-}
-
-impl Request {
-    fn new(
-        call: Call,
-        on: MPI_Comm,
-        (state, buffers): Begun,
-        start: Option<Box<Start>>,
-    ) -> Request {
-        let (state, buffers) = (RefCell::new(state), RefCell::new(buffers));
-        Request { state, buffers, start, on, site: call.site }
-    }
-
-    /// A send in progress.
-    pub(crate) fn send(call: Call, on: MPI_Comm, begun: Begun) -> Request {
-        Request::new(call, on, begun, None)
-    }
-
-    /// A receive in progress.
-    pub(crate) fn receive(call: Call, on: MPI_Comm, begun: Begun) -> Request {
-        Request::new(call, on, begun, None)
-    }
-
-    /// An operation that continues as a task; it begins at once.
-    pub(crate) fn task(call: Call, on: MPI_Comm, future: Future_) -> Request {
-        Request::new(call, on, (State::task(future), Buffers::default()), None)
-    }
-
-    /// A request that the program completes.
-    pub(crate) fn program(call: Call, generalized: Generalized) -> Request {
-        let state = State::Program(Rc::new(generalized));
-        Request::new(call, MPI_COMM_SELF, (state, Buffers::default()), None)
-    }
-
-    /// A request that is started repeatedly.
-    pub(crate) fn persistent(call: Call, on: MPI_Comm, start: Box<Start>) -> Request {
-        Request::new(call, on, (State::Inactive, Buffers::default()), Some(start))
-    }
-
-    /// Returns a handle of it to the program.
-    ///
-    /// # Safety
-    /// There is room for one.
-    pub(crate) unsafe fn give(self, call: Call, to: *mut MPI_Request) {
-        let request = call.process.spare_requests.fill(self);
+/// Completes a request that was waited for: its handle becomes null, unless it is persistent.
+///
+/// # Safety
+/// The handle belongs to the program, and is that of the request.
+unsafe fn complete(call: Call, request: &Request, handle: *mut MPI_Request) -> Outcome<Stat> {
+    let outcome = request.wait(call.may_block(), call.site.call);
+    if !request.is_persistent() {
         // SAFETY: as the caller promises.
-        unsafe { to.write(MPI_Request(call.process.requests.add(request))) };
-    }
-
-    fn is_active(&self) -> bool {
-        !matches!(*self.state.borrow(), State::Inactive)
-    }
-
-    fn is_ready(&self) -> bool {
-        self.state.borrow().is_ready()
-    }
-
-    /// What it waits for, for messages to people.
-    fn pattern(&self) -> Option<Pattern> {
-        match &*self.state.borrow() {
-            State::Engine { pattern, .. } => *pattern,
-            _ => None,
+        unsafe {
+            call.process.requests.remove(*handle);
+            *handle = MPI_REQUEST_NULL;
         }
     }
-
-    /// Waits until it is done; returns its status. It is inactive then.
-    fn wait(&self, call: Call) -> Outcome<Stat> {
-        let state = self.state.replace(State::Inactive);
-        let buffers = self.buffers.take();
-        let site = Site { call: call.site.call, ..*self.site };
-        match state {
-            State::Inactive => Ok(Stat::EMPTY),
-            State::Done(stat) => Ok(stat),
-            // SAFETY: the program keeps the buffer until the request is done.
-            State::Received(outcome) => unsafe {
-                receive::finish(outcome, buffers.unpack.as_deref())
-            },
-            State::Engine { number, pattern } => {
-                let start = |engine: &mut pe::Engine| engine.outcome(number);
-                let outcome = operation::block_on_request(call.may_block(), start, pattern, site);
-                // SAFETY: as above.
-                unsafe { receive::finish(outcome, buffers.unpack.as_deref()) }
-            }
-            State::Task(outcome) => loop {
-                if let Some(outcome) = outcome.take() {
-                    return outcome;
-                }
-                let is_done = || {
-                    let taken = outcome.take();
-                    let is_done = taken.is_some();
-                    outcome.set(taken);
-                    is_done
-                };
-                wait_until(call, site, None, is_done)?;
-            },
-            State::Program(generalized) => {
-                wait_until(call, site, None, || generalized.is_complete())?;
-                generalized.finish()
-            }
-        }
-    }
-
-    /// Its status; it must be done, and is kept.
-    fn look(&self) -> Stat {
-        match &*self.state.borrow() {
-            State::Inactive => Stat::EMPTY,
-            State::Done(stat) => *stat,
-            State::Received(outcome) => Stat::of(outcome),
-            State::Engine { number, .. } => {
-                let outcome = pe::with(|pe| pe.engine.running().outcome_of(*number));
-                Stat::of(&outcome)
-            }
-            State::Task(outcome) => {
-                let taken = outcome.take();
-                let stat = taken.as_ref().and_then(|outcome| outcome.as_ref().ok().copied());
-                outcome.set(taken);
-                stat.unwrap_or(Stat::EMPTY)
-            }
-            State::Program(generalized) => generalized.query().unwrap_or(Stat::EMPTY),
-        }
-    }
-
-    fn begin(&self, call: Call) -> Outcome {
-        let Some(start) = &self.start else {
-            refuse!(MPI_ERR_REQUEST, "the request is not persistent, so it cannot be started");
-        };
-        if self.is_active() {
-            refuse!(MPI_ERR_REQUEST, "the request is active already");
-        }
-        let (state, buffers) = start(call)?;
-        self.state.replace(state);
-        self.buffers.replace(buffers);
-        Ok(())
-    }
-
-    /// Lets it continue in the background; its outcome is ignored.
-    fn abandon(&self) {
-        let state = self.state.replace(State::Inactive);
-        let buffers = self.buffers.take();
-        match state {
-            State::Engine { number, pattern } => {
-                let pending = Pending::new(number, *self.site, pattern);
-                locals::spawn(Box::pin(async move {
-                    if let Ok(outcome) = pending.await {
-                        // SAFETY: the program keeps the buffer until the operation is over.
-                        let _ = unsafe { receive::finish(outcome, buffers.unpack.as_deref()) };
-                    }
-                    drop(buffers);
-                }));
-            }
-            // SAFETY: as above.
-            State::Received(outcome) => unsafe {
-                let _ = receive::finish(outcome, buffers.unpack.as_deref());
-            },
-            State::Program(generalized) => generalized.forget(),
-            State::Inactive | State::Done(_) | State::Task(_) => {}
-        }
-    }
-
-    fn cancel(&self) -> Outcome {
-        match &*self.state.borrow() {
-            State::Engine { number, .. } => {
-                pe::with(|pe| pe.engine.cancel_any(*number));
-                Ok(())
-            }
-            State::Program(generalized) => generalized.cancel(),
-            _ => Ok(()),
-        }
-    }
+    outcome
 }
 
-/// Suspends the rank until a condition holds.
-fn wait_until(
-    call: Call,
-    site: Site,
-    pattern: Option<Pattern>,
-    is_so: impl Fn() -> bool,
-) -> Outcome {
-    let future = std::future::poll_fn(|context| {
-        if is_so() {
-            return Poll::Ready(());
+functions! {
+    MPI_Wait(request: *mut MPI_Request, status: *mut MPI_Status) on Nothing = wait;
+    MPI_Test(request: *mut MPI_Request, flag: *mut c_int, status: *mut MPI_Status) on Nothing = test;
+    MPI_Waitall(count: c_int, requests: *mut MPI_Request, statuses: *mut MPI_Status)
+        on Nothing = wait_all;
+    MPI_Testall(
+        count: c_int, requests: *mut MPI_Request, flag: *mut c_int, statuses: *mut MPI_Status,
+    ) on Nothing = test_all;
+    MPI_Waitany(
+        count: c_int, requests: *mut MPI_Request, index: *mut c_int, status: *mut MPI_Status,
+    ) on Nothing = wait_any;
+    MPI_Testany(
+        count: c_int, requests: *mut MPI_Request, index: *mut c_int, flag: *mut c_int,
+        status: *mut MPI_Status,
+    ) on Nothing = test_any;
+    MPI_Waitsome(
+        count: c_int, requests: *mut MPI_Request, done: *mut c_int, indices: *mut c_int,
+        statuses: *mut MPI_Status,
+    ) on Nothing = wait_some;
+    MPI_Testsome(
+        count: c_int, requests: *mut MPI_Request, done: *mut c_int, indices: *mut c_int,
+        statuses: *mut MPI_Status,
+    ) on Nothing = test_some;
+    MPI_Start(request: *mut MPI_Request) on Nothing = start;
+    MPI_Startall(count: c_int, requests: *mut MPI_Request) on Nothing = start_all;
+    MPI_Cancel(request: *mut MPI_Request) on Nothing = cancel;
+    MPI_Request_free(request: *mut MPI_Request) on Nothing = free;
+    MPI_Request_get_status(request: MPI_Request, flag: *mut c_int, status: *mut MPI_Status)
+        on Nothing = get_status;
+    MPI_Request_get_status_all(
+        count: c_int, requests: *const MPI_Request, flag: *mut c_int, statuses: *mut MPI_Status,
+    ) on Nothing = get_status_all;
+    MPI_Request_get_status_any(
+        count: c_int, requests: *const MPI_Request, index: *mut c_int, flag: *mut c_int,
+        status: *mut MPI_Status,
+    ) on Nothing = get_status_any;
+    MPI_Request_get_status_some(
+        count: c_int, requests: *const MPI_Request, done: *mut c_int, indices: *mut c_int,
+        statuses: *mut MPI_Status,
+    ) on Nothing = get_status_some;
+}
+
+/// An error of a request is raised on the request's own communicator.
+#[cold]
+fn raised(request: &Request, mut fault: Box<Fault>) -> Outcome {
+    fault.on = Some(request.on());
+    Err(fault)
+}
+
+/// One of several requests has failed: the statuses show which.
+#[cold]
+fn raised_in_status(request: &Request, mut fault: Box<Fault>) -> Outcome {
+    fault.code = MPI_ERR_IN_STATUS;
+    raised(request, fault)
+}
+
+unsafe fn wait(call: Call, handle: *mut MPI_Request, status: *mut MPI_Status) -> Outcome {
+    // SAFETY: the program gives its handle, and room for a status.
+    unsafe {
+        let Some(request) = call.process.requests.find(*handle)? else {
+            Stat::give_empty(status);
+            return Ok(());
+        };
+        match complete(call, &request, handle) {
+            Ok(stat) => stat.give(status),
+            Err(fault) => return raised(&request, fault),
         }
-        pe::with(|pe| pe.engine.running().await_request(None, site.wait(pattern)));
-        rank::remember(context.waker());
-        Poll::Pending
-    });
-    operation::drive(call.may_block(), future);
+    }
     Ok(())
 }
 
-/// The request of a handle; `None` for the null handle.
-fn find(process: &Process, handle: MPI_Request) -> Outcome<Option<Rc<Request>>> {
-    if handle == MPI_REQUEST_NULL {
-        return Ok(None);
+/// Lets other ranks run once, if that could change something.
+fn progress(call: Call) {
+    operation::yield_now(call.may_block());
+}
+
+unsafe fn test(
+    call: Call,
+    handle: *mut MPI_Request,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives its handle, and room for a flag and a status.
+    unsafe {
+        let Some(request) = call.process.requests.find(*handle)? else {
+            flag.write(1);
+            Stat::give_empty(status);
+            return Ok(());
+        };
+        if !request.is_ready() {
+            progress(call);
+        }
+        let is_ready = request.is_ready();
+        flag.write(is_ready.into());
+        if is_ready {
+            match complete(call, &request, handle) {
+                Ok(stat) => stat.give(status),
+                Err(fault) => return raised(&request, fault),
+            }
+        }
     }
-    match process.requests.get(handle.0) {
-        Some(request) => Ok(Some(request)),
-        None => {
-            refuse!(MPI_ERR_REQUEST, "{:#x} is no request, or one that was freed", handle.0)
+    Ok(())
+}
+
+/// Statuses of several requests. Their error fields are written only if a request has failed, and then in all of them:
+/// they show which one it was (MPI-4.1 section 3.2.5).
+struct Given {
+    statuses: *mut MPI_Status,
+    failed: Option<(Rc<Request>, Box<Fault>)>,
+}
+
+impl Given {
+    fn to(statuses: *mut MPI_Status) -> Given {
+        Given { statuses, failed: None }
+    }
+
+    /// # Safety
+    /// There are statuses up to this index, or they are ignored; those before it were written.
+    unsafe fn give(&mut self, at: usize, request: &Rc<Request>, outcome: Outcome<Stat>) {
+        // SAFETY: as the caller promises.
+        unsafe {
+            match outcome {
+                Ok(stat) if self.failed.is_none() => stat.give(status_at(self.statuses, at)),
+                Ok(stat) => give_with_error(stat, MPI_SUCCESS, self.statuses, at),
+                Err(fault) => {
+                    if self.failed.is_none() && !self.statuses.is_null() {
+                        (0..at).for_each(|before| {
+                            (*self.statuses.add(before)).MPI_ERROR = MPI_SUCCESS
+                        });
+                    }
+                    give_with_error(Stat::EMPTY, fault.code, self.statuses, at);
+                    self.failed = Some((Rc::clone(request), fault));
+                }
+            }
+        }
+    }
+
+    fn outcome(self) -> Outcome {
+        match self.failed {
+            None => Ok(()),
+            Some((request, fault)) => raised_in_status(&request, fault),
         }
     }
 }
 
-/// The generalized request of a handle, if it is one.
-///
-/// # Errors
-/// The request does not exist.
-pub(crate) fn generalized(
-    process: &Process,
+/// # Safety
+/// There is a status at this index, or statuses are ignored.
+unsafe fn status_at(statuses: *mut MPI_Status, at: usize) -> *mut MPI_Status {
+    if statuses.is_null() {
+        return statuses;
+    }
+    // SAFETY: as the caller promises.
+    unsafe { statuses.add(at) }
+}
+
+/// # Safety
+/// As for [`status_at`].
+unsafe fn give_with_error(stat: Stat, error: c_int, statuses: *mut MPI_Status, at: usize) {
+    // SAFETY: as the caller promises.
+    unsafe {
+        let status = status_at(statuses, at);
+        stat.give(status);
+        if !status.is_null() {
+            (*status).MPI_ERROR = error;
+        }
+    }
+}
+
+unsafe fn wait_all(
+    call: Call,
+    count: c_int,
+    handles: *mut MPI_Request,
+    statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles and statuses.
+    unsafe {
+        // The common case needs no lists.
+        let mut given = Given::to(statuses);
+        let count = numbers::count(count)?;
+        for at in 0..count {
+            let Some(request) = call.process.requests.find(*handles.add(at))? else {
+                give_with_error(Stat::EMPTY, MPI_SUCCESS, statuses, at);
+                continue;
+            };
+            given.give(at, &request, complete(call, &request, handles.add(at)));
+        }
+        given.outcome()
+    }
+}
+
+unsafe fn test_all(
+    call: Call,
+    count: c_int,
+    handles: *mut MPI_Request,
+    flag: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles and statuses, and room for a flag.
+    unsafe {
+        let found = find_all(&call.process.requests, count, handles)?;
+        let all_ready = || found.iter().flatten().all(|request| request.is_ready());
+        if !all_ready() {
+            progress(call);
+        }
+        let is_ready = all_ready();
+        flag.write(is_ready.into());
+        if is_ready {
+            return wait_all(call, count, handles, statuses);
+        }
+    }
+    Ok(())
+}
+
+/// The active ones among some requests, by index.
+fn active(found: Vec<Option<Rc<Request>>>) -> Vec<(usize, Rc<Request>)> {
+    let placed = found.into_iter().enumerate().filter_map(|(at, request)| Some((at, request?)));
+    placed.filter(|(_, request)| request.is_active()).collect()
+}
+
+/// Waits until one of some requests is ready.
+fn wait_for_one(call: Call, active: &[(usize, Rc<Request>)]) {
+    let is_so = || active.iter().any(|(_, request)| request.is_ready());
+    if !is_so() {
+        let pattern = active.iter().find_map(|(_, request)| request.pattern());
+        wait_until(call.may_block(), *call.site, pattern, is_so);
+    }
+}
+
+unsafe fn wait_any(
+    call: Call,
+    count: c_int,
+    handles: *mut MPI_Request,
+    index: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles, and room for an index and a status.
+    unsafe {
+        let active = active(find_all(&call.process.requests, count, handles)?);
+        if active.is_empty() {
+            index.write(MPI_UNDEFINED);
+            Stat::give_empty(status);
+            return Ok(());
+        }
+        wait_for_one(call, &active);
+        any_ready(call, &active, handles, index, status).map(|_| ())
+    }
+}
+
+/// Completes the first one that is ready, if any.
+unsafe fn any_ready(
+    call: Call,
+    active: &[(usize, Rc<Request>)],
+    handles: *mut MPI_Request,
+    index: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome<bool> {
+    let Some((at, request)) = active.iter().find(|(_, request)| request.is_ready()) else {
+        return Ok(false);
+    };
+    // SAFETY: as the caller promises.
+    unsafe {
+        index.write(numbers::int(*at));
+        match complete(call, request, handles.add(*at)) {
+            Ok(stat) => stat.give(status),
+            Err(fault) => raised(request, fault)?,
+        }
+    }
+    Ok(true)
+}
+
+unsafe fn test_any(
+    call: Call,
+    count: c_int,
+    handles: *mut MPI_Request,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles, and room for the rest.
+    unsafe {
+        let active = active(find_all(&call.process.requests, count, handles)?);
+        index.write(MPI_UNDEFINED);
+        if active.is_empty() {
+            flag.write(1);
+            Stat::give_empty(status);
+            return Ok(());
+        }
+        if !active.iter().any(|(_, request)| request.is_ready()) {
+            progress(call);
+        }
+        flag.write(1);
+        let found = any_ready(call, &active, handles, index, status)?;
+        flag.write(found.into());
+    }
+    Ok(())
+}
+
+unsafe fn wait_some(
+    call: Call,
+    count: c_int,
+    handles: *mut MPI_Request,
+    done: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles, and room for as many indices and statuses.
+    unsafe {
+        let active = active(find_all(&call.process.requests, count, handles)?);
+        if !active.is_empty() {
+            wait_for_one(call, &active);
+        }
+        some_ready(call, active, handles, done, indices, statuses)
+    }
+}
+
+unsafe fn some_ready(
+    call: Call,
+    mut active: Vec<(usize, Rc<Request>)>,
+    handles: *mut MPI_Request,
+    done: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> Outcome {
+    let is_empty = active.is_empty();
+    active.retain(|(_, request)| request.is_ready());
+    // SAFETY: as the caller promises.
+    unsafe {
+        done.write(if is_empty { MPI_UNDEFINED } else { numbers::int(active.len()) });
+        let mut given = Given::to(statuses);
+        for (nth, (at, request)) in active.iter().enumerate() {
+            indices.add(nth).write(numbers::int(*at));
+            given.give(nth, request, complete(call, request, handles.add(*at)));
+        }
+        given.outcome()
+    }
+}
+
+unsafe fn test_some(
+    call: Call,
+    count: c_int,
+    handles: *mut MPI_Request,
+    done: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles, and room for as many indices and statuses.
+    unsafe {
+        let active = active(find_all(&call.process.requests, count, handles)?);
+        if !active.is_empty() && !active.iter().any(|(_, request)| request.is_ready()) {
+            progress(call);
+        }
+        some_ready(call, active, handles, done, indices, statuses)
+    }
+}
+
+unsafe fn start(call: Call, handle: *mut MPI_Request) -> Outcome {
+    // SAFETY: the program gives its handle.
+    let Some(request) = call.process.requests.find(unsafe { *handle })? else {
+        refuse!(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL");
+    };
+    match request.begin() {
+        Ok(()) => Ok(()),
+        Err(fault) => raised(&request, fault),
+    }
+}
+
+unsafe fn start_all(call: Call, count: c_int, handles: *mut MPI_Request) -> Outcome {
+    let count = numbers::count(count)?;
+    // SAFETY: the program gives so many handles.
+    (0..count).try_for_each(|i| unsafe { start(call, handles.add(i)) })
+}
+
+unsafe fn cancel(call: Call, handle: *mut MPI_Request) -> Outcome {
+    // SAFETY: the program gives its handle.
+    match call.process.requests.find(unsafe { *handle })? {
+        Some(request) => request.cancel(),
+        None => refuse!(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL"),
+    }
+}
+
+unsafe fn free(call: Call, handle: *mut MPI_Request) -> Outcome {
+    // SAFETY: the program gives its handle.
+    unsafe {
+        let Some(request) = call.process.requests.find(*handle)? else {
+            refuse!(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL");
+        };
+        request.abandon();
+        call.process.requests.all.remove((*handle).0);
+        *handle = MPI_REQUEST_NULL;
+    }
+    Ok(())
+}
+
+unsafe fn get_status(
+    call: Call,
     handle: MPI_Request,
-) -> Outcome<Option<Rc<Generalized>>> {
-    Ok(find(process, handle)?.and_then(|request| match &*request.state.borrow() {
-        State::Program(generalized) => Some(Rc::clone(generalized)),
-        _ => None,
-    }))
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
+    let request = call.process.requests.find(handle)?;
+    if request.as_ref().is_some_and(|request| !request.is_ready()) {
+        progress(call);
+    }
+    let is_ready = request.as_ref().is_none_or(|request| request.is_ready());
+    // SAFETY: the program gives room for a flag and a status.
+    unsafe {
+        flag.write(is_ready.into());
+        if is_ready {
+            match request {
+                Some(request) => request.look().give(status),
+                None => Stat::give_empty(status),
+            }
+        }
+    }
+    Ok(())
+}
+
+unsafe fn get_status_all(
+    call: Call,
+    count: c_int,
+    handles: *const MPI_Request,
+    flag: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles and statuses, and room for a flag.
+    unsafe {
+        let found = find_all(&call.process.requests, count, handles)?;
+        let all_ready = || found.iter().flatten().all(|request| request.is_ready());
+        if !all_ready() {
+            progress(call);
+        }
+        let is_ready = all_ready();
+        flag.write(is_ready.into());
+        for (at, request) in found.iter().enumerate().filter(|_| is_ready) {
+            match request {
+                Some(request) => request.look().give(status_at(statuses, at)),
+                None => Stat::give_empty(status_at(statuses, at)),
+            }
+        }
+    }
+    Ok(())
+}
+
+unsafe fn get_status_any(
+    call: Call,
+    count: c_int,
+    handles: *const MPI_Request,
+    index: *mut c_int,
+    flag: *mut c_int,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles, and room for the rest.
+    unsafe {
+        let active = active(find_all(&call.process.requests, count, handles)?);
+        index.write(MPI_UNDEFINED);
+        if active.is_empty() {
+            flag.write(1);
+            Stat::give_empty(status);
+            return Ok(());
+        }
+        let ready = || active.iter().find(|(_, request)| request.is_ready());
+        if ready().is_none() {
+            progress(call);
+        }
+        let found = ready();
+        flag.write(found.is_some().into());
+        if let Some((at, request)) = found {
+            index.write(numbers::int(*at));
+            request.look().give(status);
+        }
+    }
+    Ok(())
+}
+
+unsafe fn get_status_some(
+    call: Call,
+    count: c_int,
+    handles: *const MPI_Request,
+    done: *mut c_int,
+    indices: *mut c_int,
+    statuses: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: the program gives so many handles, and room for as many indices and statuses.
+    unsafe {
+        let active = active(find_all(&call.process.requests, count, handles)?);
+        if active.is_empty() {
+            done.write(MPI_UNDEFINED);
+            return Ok(());
+        }
+        let is_ready = |(_, request): &&(usize, Rc<Request>)| request.is_ready();
+        if !active.iter().any(|request| is_ready(&request)) {
+            progress(call);
+        }
+        let mut ready = 0;
+        for (nth, (at, request)) in active.iter().filter(is_ready).enumerate() {
+            indices.add(nth).write(numbers::int(*at));
+            request.look().give(status_at(statuses, nth));
+            ready = nth.saturating_add(1);
+        }
+        done.write(numbers::int(ready));
+    }
+    Ok(())
 }

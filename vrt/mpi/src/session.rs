@@ -13,20 +13,12 @@ use vrt_core::comm::handle::CommunicatorHandle;
 use vrt_core::comm::{create, inter};
 use vrt_core::operation;
 
-use crate::call::{Call, On, functions};
-use crate::communicator::Comm;
-use crate::errhandler::{self, Handler};
+use crate::call::{Call, functions};
+use crate::errhandler;
 use crate::fault::{Outcome, refuse};
-use crate::info::Info;
 use crate::numbers;
+use crate::object::{Comm, Handler, Info, On, Session};
 use crate::text;
-
-/// A session.
-#[derive(Debug)]
-pub(crate) struct Session {
-    pub(crate) errhandler: RefCell<Handler>,
-    info: Info,
-}
 
 /// The names of groups.
 const SETS: [&str; 2] = ["mpi://WORLD", "mpi://SELF"];
@@ -60,26 +52,14 @@ functions! {
     ) on Nothing = intercomm_of;
 }
 
-fn find(call: Call, session: MPI_Session) -> Outcome<Rc<Session>> {
-    match call.process.sessions.get(session.0) {
-        Some(found) => Ok(found),
-        None if session == MPI_SESSION_NULL => {
-            refuse!(MPI_ERR_SESSION, "the session is MPI_SESSION_NULL")
-        }
-        None => {
-            refuse!(MPI_ERR_SESSION, "{:#x} is no session, or one that was finalized", session.0)
-        }
-    }
-}
-
 unsafe fn init(
     call: Call,
     info: MPI_Info,
     handler: MPI_Errhandler,
     session: *mut MPI_Session,
 ) -> Outcome {
-    let info = Info::or_empty(call.process, info)?;
-    let errhandler = RefCell::new(Handler::of(call.process, handler)?);
+    let info = call.process.info_or_empty(info)?;
+    let errhandler = RefCell::new(Handler::of(&call.process.errhandlers, handler)?);
     let made = call.process.sessions.add(Session { errhandler, info });
     call.process.count_sessions();
     // SAFETY: the program gives room for a handle.
@@ -90,7 +70,7 @@ unsafe fn init(
 unsafe fn finalize(call: Call, session: *mut MPI_Session) -> Outcome {
     // SAFETY: the program gives its handle.
     unsafe {
-        find(call, *session)?;
+        call.process.session(*session)?;
         call.process.sessions.remove((*session).0);
         session.write(MPI_SESSION_NULL);
     }
@@ -99,14 +79,14 @@ unsafe fn finalize(call: Call, session: *mut MPI_Session) -> Outcome {
 }
 
 unsafe fn get_info(call: Call, session: MPI_Session, info: *mut MPI_Info) -> Outcome {
-    let found = find(call, session)?.info.clone();
+    let found = call.process.session(session)?.info.clone();
     // SAFETY: the program gives room for a handle.
     unsafe { info.write(MPI_Info(call.process.infos.add(found))) };
     Ok(())
 }
 
 unsafe fn count_sets(call: Call, session: MPI_Session, _: MPI_Info, count: *mut c_int) -> Outcome {
-    find(call, session)?;
+    call.process.session(session)?;
     // SAFETY: the program gives room for a number.
     unsafe { count.write(numbers::int(SETS.len())) };
     Ok(())
@@ -120,7 +100,7 @@ unsafe fn nth_set(
     len: *mut c_int,
     name: *mut c_char,
 ) -> Outcome {
-    find(call, session)?;
+    call.process.session(session)?;
     let Some(set) = usize::try_from(n).ok().and_then(|n| SETS.get(n)) else {
         refuse!(
             MPI_ERR_ARG,
@@ -156,7 +136,7 @@ unsafe fn set_info(
     name: *const c_char,
     info: *mut MPI_Info,
 ) -> Outcome {
-    find(call, session)?;
+    call.process.session(session)?;
     let size = numbers::index(members(call, name)?.engine.size);
     // SAFETY: the program gives room for a handle.
     unsafe { info.write(MPI_Info(call.process.infos.add(Info::of(&[("mpi_size", size)])))) };
@@ -171,7 +151,7 @@ unsafe fn group(
 ) -> Outcome {
     // SAFETY: the program gives room for a handle; a name that there is not gives the null one.
     unsafe { group.write(MPI_GROUP_NULL) };
-    find(call, session)?;
+    call.process.session(session)?;
     let found = members(call, name)?.engine.members.clone();
     // SAFETY: as above.
     unsafe { group.write(MPI_Group(call.process.groups.add(found))) };
@@ -179,20 +159,20 @@ unsafe fn group(
 }
 
 fn set_handler(call: Call, session: MPI_Session, handler: MPI_Errhandler) -> Outcome {
-    let handler = Handler::of(call.process, handler)?;
-    find(call, session)?.errhandler.replace(handler);
+    let handler = Handler::of(&call.process.errhandlers, handler)?;
+    call.process.session(session)?.errhandler.replace(handler);
     Ok(())
 }
 
 unsafe fn get_handler(call: Call, session: MPI_Session, handler: *mut MPI_Errhandler) -> Outcome {
-    let found = find(call, session)?.errhandler.borrow().give(call.process);
+    let found = call.process.session(session)?.errhandler.borrow().give(&call.process.errhandlers);
     // SAFETY: the program gives room for a handle.
     unsafe { handler.write(found) };
     Ok(())
 }
 
 fn call_handler(call: Call, session: MPI_Session, code: c_int) -> Outcome {
-    find(call, session)?;
+    call.process.session(session)?;
     errhandler::called(call, On::Session(session), code)
 }
 
@@ -231,7 +211,7 @@ unsafe fn comm_of(
 ) -> Outcome {
     let group = call.process.group(group)?;
     let (info, handler) =
-        (Info::or_empty(call.process, info)?, Handler::of(call.process, handler)?);
+        (call.process.info_or_empty(info)?, Handler::of(&call.process.errhandlers, handler)?);
     let world = Rc::clone(&call.process.world);
     let make = create::from_group(&world.engine, &group, tag_of(tag), *call.site);
     let engine = operation::drive(call.may_block(), make)?;
@@ -254,7 +234,7 @@ unsafe fn intercomm_of(
 ) -> Outcome {
     let (local, remote) = (call.process.group(local)?, call.process.group(remote)?);
     let (info, handler) =
-        (Info::or_empty(call.process, info)?, Handler::of(call.process, handler)?);
+        (call.process.info_or_empty(info)?, Handler::of(&call.process.errhandlers, handler)?);
     let leader = usize::try_from(remote_leader).ok().filter(|leader| *leader < remote.len());
     let Some(leader) = leader else {
         refuse!(

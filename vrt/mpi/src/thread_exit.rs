@@ -174,14 +174,11 @@ unsafe extern "C-unwind" fn unwind_next(buffer: usize) -> ! {
     unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.get())(buffer) }
 }
 
-/// The replacement for libc's function of this name.
-pub(crate) fn provided(name: &str) -> Option<*const ()> {
-    Some(match name {
-        "pthread_exit" => pthread_exit as *const (),
-        "thrd_exit" => thrd_exit as *const (),
-        "__pthread_register_cancel" => register_cancel as *const (),
-        "__pthread_unregister_cancel" => unregister_cancel as *const (),
-        "__pthread_unwind_next" => unwind_next as *const (),
-        _ => return None,
-    })
-}
+/// The replacements for libc's functions.
+pub(crate) const PROVIDED: &[(&str, *const ())] = &[
+    ("pthread_exit", pthread_exit as *const ()),
+    ("thrd_exit", thrd_exit as *const ()),
+    ("__pthread_register_cancel", register_cancel as *const ()),
+    ("__pthread_unregister_cancel", unregister_cancel as *const ()),
+    ("__pthread_unwind_next", unwind_next as *const ()),
+];

@@ -14,12 +14,11 @@ use std::ffi::c_int;
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
-use vrt_core::comm::create;
 use vrt_core::comm::shape::Shape;
 
 use crate::call::{Call, Export, functions};
-use crate::communicator::{Comm, give, made};
 use crate::fault::Outcome;
+use crate::numbers::give;
 
 /// The functions of topologies.
 pub(crate) const ALL: [&[Export]; 4] =
@@ -39,28 +38,4 @@ unsafe fn topo_test(call: Call, comm: MPI_Comm, kind: *mut c_int) -> Outcome {
     };
     // SAFETY: as the program promises.
     unsafe { give(found, kind) }
-}
-
-/// Returns numbers to the program, as many as it has room for.
-unsafe fn give_all(values: &[c_int], to: *mut c_int, room: usize) {
-    for (at, value) in values.iter().take(room).enumerate() {
-        // SAFETY: the caller has room for so many.
-        unsafe { to.add(at).write(*value) };
-    }
-}
-
-/// Makes a communicator of the first ranks in a shape, and returns it to the program.
-///
-/// # Safety
-/// There is room for a handle at `new`.
-unsafe fn make(
-    call: Call,
-    comm: &Comm,
-    places: usize,
-    shape: Shape,
-    new: *mut MPI_Comm,
-) -> Outcome {
-    let placed = create::in_shape(&comm.engine, places, shape, *call.site);
-    // SAFETY: as the caller promises.
-    unsafe { made(call, comm, placed, new) }
 }

@@ -1,89 +1,31 @@
 //! Windows (MPI-4.1 chapter 12): memory of a communicator's ranks that they let each other read and write.
 //!
-//! The core has the windows, how their parts are accessed, and their epochs (`vrt_core::rma::window`). Here are units of
-//! displacement, datatypes, attributes, and the memory that MPI allocates.
+//! The core has the windows, how their parts are accessed, and their epochs (`vrt_core::rma::window`).
 //!
 //! | file | subject |
 //! |---|---|
 //! | `make` | creating and freeing windows |
+//! | `place` | the elements of an access in a rank's part |
 //! | `access` | put, get, accumulate and their variants |
 //! | `epoch` | fence, post and start, locks, flush |
 
 mod access;
 mod epoch;
 mod make;
+mod place;
 
-use std::cell::RefCell;
 use std::ffi::{c_char, c_int, c_void};
-use std::rc::Rc;
 
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
-use vrt_core::rma::window;
 
-use crate::attribute::Attributes;
 use crate::call::{Call, Export, functions};
-use crate::errhandler::Handler;
 use crate::fault::{Outcome, refuse};
-use crate::info::Info;
 use crate::numbers;
 use crate::text;
 
 /// The functions on windows.
 pub(crate) const ALL: [&[Export]; 4] = [EXPORTS, make::EXPORTS, access::EXPORTS, epoch::EXPORTS];
-
-/// A window.
-#[derive(Debug)]
-pub(crate) struct Window {
-    /// The parts are measured in bytes.
-    core: window::Window,
-    /// By rank: bytes per unit of displacement.
-    units: Vec<usize>,
-    /// Memory allocated for the window, freed with it.
-    owned: *mut c_void,
-    /// The rank's own part, in the form in which the program queries it.
-    part: Box<Part>,
-    pub(crate) errhandler: RefCell<Handler>,
-    pub(crate) attributes: Attributes,
-    name: RefCell<String>,
-    info: RefCell<Info>,
-}
-
-/// The targets of predefined attributes' pointers.
-#[derive(Debug)]
-struct Part {
-    base: *mut c_void,
-    size: MPI_Aint,
-    unit: c_int,
-    flavor: c_int,
-    model: c_int,
-}
-
-impl Window {
-    /// The value of a predefined attribute: an address, or the address of a number.
-    pub(crate) fn predefined(&self, key: c_int) -> Option<*mut c_void> {
-        Some(match key {
-            MPI_WIN_BASE => self.part.base,
-            MPI_WIN_SIZE => (&raw const self.part.size).cast_mut().cast(),
-            MPI_WIN_DISP_UNIT => (&raw const self.part.unit).cast_mut().cast(),
-            MPI_WIN_CREATE_FLAVOR => (&raw const self.part.flavor).cast_mut().cast(),
-            MPI_WIN_MODEL => (&raw const self.part.model).cast_mut().cast(),
-            _ => return None,
-        })
-    }
-}
-
-/// The window of a handle.
-///
-/// # Errors
-/// The handle is invalid.
-pub(crate) fn find(call: Call, handle: MPI_Win) -> Outcome<Rc<Window>> {
-    match call.process.windows.get(handle.0) {
-        Some(window) => Ok(window),
-        None if handle == MPI_WIN_NULL => refuse!(MPI_ERR_WIN, "the window is MPI_WIN_NULL"),
-        None => refuse!(MPI_ERR_WIN, "{:#x} is no window, or one that was freed", handle.0),
-    }
-}
 
 functions! {
     MPI_Win_get_group(win: MPI_Win, group: *mut MPI_Group) on Win(win) = get_group;
@@ -100,7 +42,7 @@ functions! {
 }
 
 unsafe fn get_group(call: Call, win: MPI_Win, group: *mut MPI_Group) -> Outcome {
-    let members = find(call, win)?.core.comm().members.clone();
+    let members = call.process.window(win)?.core.comm().members.clone();
     // SAFETY: the program gives room for a handle.
     unsafe { group.write(MPI_Group(call.process.groups.add(members))) };
     Ok(())
@@ -108,14 +50,14 @@ unsafe fn get_group(call: Call, win: MPI_Win, group: *mut MPI_Group) -> Outcome 
 
 unsafe fn set_name(call: Call, win: MPI_Win, name: *const c_char) -> Outcome {
     // SAFETY: the program gives a string.
-    *find(call, win)?.name.borrow_mut() = unsafe { text::taken(name) };
+    *call.process.window(win)?.name.borrow_mut() = unsafe { text::taken(name) };
     Ok(())
 }
 
 unsafe fn get_name(call: Call, win: MPI_Win, name: *mut c_char, len: *mut c_int) -> Outcome {
     let found = match win {
         MPI_WIN_NULL => "MPI_WIN_NULL".to_owned(),
-        _ => find(call, win)?.name.borrow().clone(),
+        _ => call.process.window(win)?.name.borrow().clone(),
     };
     // SAFETY: the program gives room for `MPI_MAX_OBJECT_NAME` characters.
     unsafe { text::give(&found, name, MPI_MAX_OBJECT_NAME as usize, len) };
@@ -123,13 +65,13 @@ unsafe fn get_name(call: Call, win: MPI_Win, name: *mut c_char, len: *mut c_int)
 }
 
 fn set_info(call: Call, win: MPI_Win, info: MPI_Info) -> Outcome {
-    let win = find(call, win)?;
-    win.info.borrow_mut().add_all(&Info::or_empty(call.process, info)?);
+    let win = call.process.window(win)?;
+    win.info.borrow_mut().add_all(&call.process.info_or_empty(info)?);
     Ok(())
 }
 
 unsafe fn get_info(call: Call, win: MPI_Win, info: *mut MPI_Info) -> Outcome {
-    let found = find(call, win)?.info.borrow().clone();
+    let found = call.process.window(win)?.info.borrow().clone();
     // SAFETY: the program gives room for a handle.
     unsafe { info.write(MPI_Info(call.process.infos.add(found))) };
     Ok(())
@@ -145,7 +87,7 @@ unsafe fn shared_query<A: numbers::Whole>(
     unit: *mut A,
     base: *mut c_void,
 ) -> Outcome {
-    let win = find(call, win)?;
+    let win = call.process.window(win)?;
     let is_shared = match win.part.flavor {
         MPI_WIN_FLAVOR_SHARED => true,
         MPI_WIN_FLAVOR_DYNAMIC => false,
@@ -164,7 +106,7 @@ unsafe fn shared_query<A: numbers::Whole>(
     // SAFETY: the program gives room for two numbers and a pointer.
     unsafe {
         size.write(target.len as MPI_Aint);
-        numbers::give(win.units[rank] as i64, unit);
+        numbers::give_fitting(win.units[rank] as i64, unit);
         base.cast::<usize>().write(target.address.address());
     }
     Ok(())

@@ -6,16 +6,18 @@ use std::rc::Rc;
 use vrt_abi::types::*;
 use vrt_core::comm::algorithms::{Collective, Combined, In, Out};
 
+use super::form::{Operation, combined, forms, operation, three_forms};
+use super::inter;
 use super::parts::{
     Source, Target, datas, expect_equal, input, input_of, output, put, rooms, targets,
     typed_targets,
 };
-use super::{Operation, combined, forms, inter, operation, three_forms};
-use crate::buffer::{is_in_place, not_in_place};
+
 use crate::call::Call;
-use crate::communicator::Comm;
 use crate::fault::Outcome;
 use crate::numbers::{self, Whole};
+use crate::object::Comm;
+use crate::object::buffer::{is_in_place, not_in_place};
 
 forms! {
     MPI_Allgather / MPI_Allgather_c, MPI_Iallgather / MPI_Iallgather_c,
@@ -66,8 +68,8 @@ unsafe fn allgather_now<N: Whole>(
     if comm.is_inter() || is_in_place(sendbuf) {
         return Ok(false);
     }
-    let source = Source::of(call.process, sendbuf, sendcount, sendtype)?;
-    let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
+    let source = Source::of(&call.process.types, sendbuf, sendcount, sendtype)?;
+    let target = Target::of(&call.process.types, recvbuf, recvcount, recvtype)?;
     let all = target.times(numbers::index(comm.engine.size))?;
     let (Some(data), Some(out)) = (source.direct(), all.direct()) else { return Ok(false) };
     expect_equal(data.1, target.len())?;
@@ -86,12 +88,12 @@ unsafe fn allgather<N: Whole>(
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
     let (comm, site) = (call.process.comm(comm)?, *call.site);
-    let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
+    let target = Target::of(&call.process.types, recvbuf, recvcount, recvtype)?;
     let source = match is_in_place(sendbuf) && !comm.is_inter() {
         true => target.nth(numbers::index(comm.engine.rank))?.as_source(),
         false => {
             not_in_place(sendbuf)?;
-            Source::of(call.process, sendbuf, sendcount, sendtype)?
+            Source::of(&call.process.types, sendbuf, sendcount, sendtype)?
         }
     };
     let n = comm.engine.partners().len();
@@ -138,12 +140,13 @@ unsafe fn allgatherv<N: Whole, D: Whole>(
     let (comm, site) = (call.process.comm(comm)?, *call.site);
     let n = comm.engine.partners().len();
     // SAFETY: the program gives arrays of so many.
-    let parts = unsafe { targets(call.process, recvbuf, (recvcounts, displs), recvtype, n)? };
+    let parts =
+        unsafe { targets(&call.process.types, recvbuf, (recvcounts, displs), recvtype, n)? };
     let source = match is_in_place(sendbuf) && !comm.is_inter() {
         true => parts[numbers::index(comm.engine.rank)].as_source(),
         false => {
             not_in_place(sendbuf)?;
-            Source::of(call.process, sendbuf, sendcount, sendtype)?
+            Source::of(&call.process.types, sendbuf, sendcount, sendtype)?
         }
     };
     operation(move || {
@@ -187,8 +190,8 @@ unsafe fn alltoall_now<N: Whole>(
         return Ok(false);
     }
     let n = numbers::index(comm.engine.size);
-    let source = Target::of(call.process, sendbuf.cast_mut(), sendcount, sendtype)?;
-    let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
+    let source = Target::of(&call.process.types, sendbuf.cast_mut(), sendcount, sendtype)?;
+    let target = Target::of(&call.process.types, recvbuf, recvcount, recvtype)?;
     expect_equal(source.len(), target.len())?;
     let (all, room) = (source.times(n)?.as_source(), target.times(n)?);
     let (Some(data), Some(out)) = (all.direct(), room.direct()) else { return Ok(false) };
@@ -208,12 +211,12 @@ unsafe fn alltoall<N: Whole>(
 ) -> Outcome<Operation> {
     let (comm, site) = (call.process.comm(comm)?, *call.site);
     let n = comm.engine.partners().len();
-    let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
+    let target = Target::of(&call.process.types, recvbuf, recvcount, recvtype)?;
     let source = match is_in_place(sendbuf) && !comm.is_inter() {
         true => target.clone(),
         false => {
             not_in_place(sendbuf)?;
-            Target::of(call.process, sendbuf.cast_mut(), sendcount, sendtype)?
+            Target::of(&call.process.types, sendbuf.cast_mut(), sendcount, sendtype)?
         }
     };
     if !comm.is_inter() {
@@ -307,13 +310,13 @@ unsafe fn alltoallv<N: Whole, D: Whole>(
     let n = comm.engine.partners().len();
     // SAFETY: the program gives arrays of so many.
     unsafe {
-        let room = targets(call.process, recvbuf, (recvcounts, rdispls), recvtype, n)?;
+        let room = targets(&call.process.types, recvbuf, (recvcounts, rdispls), recvtype, n)?;
         let sources = match is_in_place(sendbuf) && !comm.is_inter() {
             true => None,
             false => {
                 not_in_place(sendbuf)?;
                 let at = sendbuf.cast_mut();
-                let parts = targets(call.process, at, (sendcounts, sdispls), sendtype, n)?;
+                let parts = targets(&call.process.types, at, (sendcounts, sdispls), sendtype, n)?;
                 Some(parts.iter().map(Target::as_source).collect())
             }
         };
@@ -343,13 +346,15 @@ unsafe fn alltoallw<N: Whole, D: Whole>(
     let n = comm.engine.partners().len();
     // SAFETY: the program gives arrays of so many.
     unsafe {
-        let room = typed_targets(call.process, recvbuf, (recvcounts, rdispls), recvtypes, n)?;
+        let room =
+            typed_targets(&call.process.types, recvbuf, (recvcounts, rdispls), recvtypes, n)?;
         let sources = match is_in_place(sendbuf) && !comm.is_inter() {
             true => None,
             false => {
                 not_in_place(sendbuf)?;
                 let at = sendbuf.cast_mut();
-                let parts = typed_targets(call.process, at, (sendcounts, sdispls), sendtypes, n)?;
+                let parts =
+                    typed_targets(&call.process.types, at, (sendcounts, sdispls), sendtypes, n)?;
                 Some(parts.iter().map(Target::as_source).collect())
             }
         };

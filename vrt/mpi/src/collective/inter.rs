@@ -5,10 +5,10 @@ use vrt_core::comm::algorithms::{In, Out};
 use vrt_core::comm::between::{self, Part};
 use vrt_core::comm::bytes::zeroed;
 
-use super::Root;
 use super::parts::{Source, Target, datas, input, input_of, output, output_of, put, rooms};
-use crate::communicator::Comm;
+use super::root::Root;
 use crate::fault::Outcome;
+use crate::object::Comm;
 use crate::op::Reduction;
 
 pub(super) async fn barrier(comm: &Comm, site: Site) -> Outcome {

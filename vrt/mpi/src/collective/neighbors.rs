@@ -8,13 +8,13 @@ use vrt_core::Site;
 use vrt_core::comm::algorithms::Collective;
 use vrt_core::comm::neighbors::{self, Neighbors};
 
+use super::form::{Operation, forms, operation, three_forms};
 use super::parts::{Source, Target, input, output, put, targets, typed_targets};
-use super::{Operation, forms, operation, three_forms};
-use crate::buffer::not_in_place;
 use crate::call::Call;
-use crate::communicator::Comm;
 use crate::fault::Outcome;
 use crate::numbers::Whole;
+use crate::object::Comm;
+use crate::object::buffer::not_in_place;
 
 forms! {
     MPI_Neighbor_allgather / MPI_Neighbor_allgather_c,
@@ -109,8 +109,8 @@ unsafe fn allgather<N: Whole>(
     not_in_place(sendbuf)?;
     let comm = call.process.comm(comm)?;
     let around = around(&comm)?;
-    let source = Source::of(call.process, sendbuf, sendcount, sendtype)?;
-    let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
+    let source = Source::of(&call.process.types, sendbuf, sendcount, sendtype)?;
+    let target = Target::of(&call.process.types, recvbuf, recvcount, recvtype)?;
     let sources = vec![source; around.destinations.len()];
     let targets = target.parts(around.sources.len())?;
     exchange(comm, *call.site, around, sources, targets)
@@ -135,10 +135,11 @@ unsafe fn allgatherv<N: Whole, D: Whole>(
     not_in_place(sendbuf)?;
     let comm = call.process.comm(comm)?;
     let around = around(&comm)?;
-    let source = Source::of(call.process, sendbuf, sendcount, sendtype)?;
+    let source = Source::of(&call.process.types, sendbuf, sendcount, sendtype)?;
     let n = around.sources.len();
     // SAFETY: the program gives arrays of so many.
-    let targets = unsafe { targets(call.process, recvbuf, (recvcounts, displs), recvtype, n)? };
+    let targets =
+        unsafe { targets(&call.process.types, recvbuf, (recvcounts, displs), recvtype, n)? };
     let sources = vec![source; around.destinations.len()];
     exchange(comm, *call.site, around, sources, targets)
 }
@@ -161,8 +162,8 @@ unsafe fn alltoall<N: Whole>(
     not_in_place(sendbuf)?;
     let comm = call.process.comm(comm)?;
     let around = around(&comm)?;
-    let source = Target::of(call.process, sendbuf.cast_mut(), sendcount, sendtype)?;
-    let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
+    let source = Target::of(&call.process.types, sendbuf.cast_mut(), sendcount, sendtype)?;
+    let target = Target::of(&call.process.types, recvbuf, recvcount, recvtype)?;
     let sources = source.parts(around.destinations.len())?;
     let sources = sources.iter().map(Target::as_source).collect();
     let targets = target.parts(around.sources.len())?;
@@ -194,8 +195,8 @@ unsafe fn alltoallv<N: Whole, D: Whole>(
     // SAFETY: the program gives arrays of so many.
     let (sources, targets) = unsafe {
         (
-            targets(call.process, at, (sendcounts, sdispls), sendtype, to)?,
-            targets(call.process, recvbuf, (recvcounts, rdispls), recvtype, from)?,
+            targets(&call.process.types, at, (sendcounts, sdispls), sendtype, to)?,
+            targets(&call.process.types, recvbuf, (recvcounts, rdispls), recvtype, from)?,
         )
     };
     let sources = sources.iter().map(Target::as_source).collect();
@@ -228,8 +229,8 @@ unsafe fn alltoallw<N: Whole>(
     // SAFETY: the program gives arrays of so many.
     let (sources, targets) = unsafe {
         (
-            typed_targets(call.process, at, (sendcounts, sdispls), sendtypes, to)?,
-            typed_targets(call.process, recvbuf, (recvcounts, rdispls), recvtypes, from)?,
+            typed_targets(&call.process.types, at, (sendcounts, sdispls), sendtypes, to)?,
+            typed_targets(&call.process.types, recvbuf, (recvcounts, rdispls), recvtypes, from)?,
         )
     };
     let sources = sources.iter().map(Target::as_source).collect();

@@ -6,11 +6,11 @@ use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::comm::algorithms::{In, Out};
 
-use crate::buffer::{Incoming, Outgoing, UNTYPED};
-use crate::datatype::Use;
 use crate::fault::{Outcome, refuse};
 use crate::numbers::{self, Whole};
-use crate::process::Process;
+use crate::object::Use;
+use crate::object::buffer::{Incoming, Outgoing, UNTYPED};
+use crate::object::datatype::Types;
 use vrt_slot::report::count;
 
 /// Elements to send.
@@ -40,12 +40,12 @@ impl Source {
     /// The count is negative or too large, or the datatype does not exist.
     #[inline(always)]
     pub(super) fn of<N: Whole>(
-        process: &Process,
+        types: &Types,
         buf: *const c_void,
         count: N,
         datatype: MPI_Datatype,
     ) -> Outcome<Source> {
-        Source::of_elements(buf, numbers::count(count)?, Use::of(process, datatype)?)
+        Source::of_elements(buf, numbers::count(count)?, Use::of(types, datatype)?)
     }
 
     /// From elements.
@@ -108,12 +108,12 @@ impl Target {
     /// The count is negative or too large, or the datatype does not exist.
     #[inline(always)]
     pub(super) fn of<N: Whole>(
-        process: &Process,
+        types: &Types,
         buf: *mut c_void,
         count: N,
         datatype: MPI_Datatype,
     ) -> Outcome<Target> {
-        Target::of_elements(buf.cast(), numbers::count(count)?, Use::of(process, datatype)?)
+        Target::of_elements(buf.cast(), numbers::count(count)?, Use::of(types, datatype)?)
     }
 
     /// From elements.
@@ -236,13 +236,13 @@ pub(super) unsafe fn put(room: &Incoming) {
 /// # Safety
 /// The arrays have this many entries.
 pub(super) unsafe fn targets<N: Whole, D: Whole>(
-    process: &Process,
+    types: &Types,
     buf: *mut c_void,
     (counts, displacements): (*const N, *const D),
     datatype: MPI_Datatype,
     ranks: usize,
 ) -> Outcome<Vec<Target>> {
-    let datatype = Use::of(process, datatype)?;
+    let datatype = Use::of(types, datatype)?;
     // SAFETY: as the caller promises.
     let (counts, places) =
         unsafe { (numbers::counts(counts, ranks)?, numbers::list(displacements, ranks)?) };
@@ -261,10 +261,10 @@ pub(super) unsafe fn targets<N: Whole, D: Whole>(
 /// # Safety
 /// As for [`targets`].
 pub(super) unsafe fn typed_targets<N: Whole, D: Whole>(
-    process: &Process,
+    types: &Types,
     buf: *mut c_void,
     (counts, displacements): (*const N, *const D),
-    types: *const MPI_Datatype,
+    handles: *const MPI_Datatype,
     ranks: usize,
 ) -> Outcome<Vec<Target>> {
     // SAFETY: as the caller promises.
@@ -272,9 +272,9 @@ pub(super) unsafe fn typed_targets<N: Whole, D: Whole>(
         unsafe { (numbers::counts(counts, ranks)?, numbers::list(displacements, ranks)?) };
     let parts = counts.into_iter().zip(places).enumerate().map(|(i, (count, at))| {
         // SAFETY: as the caller promises. Where nothing is sent the type does not matter.
-        let datatype = match (count, unsafe { *types.add(i) }) {
-            (0, handle) => Use::of(process, handle).unwrap_or(Use::Dense(1)),
-            (_, handle) => Use::of(process, handle)?,
+        let datatype = match (count, unsafe { *handles.add(i) }) {
+            (0, handle) => Use::of(types, handle).unwrap_or(Use::Dense(1)),
+            (_, handle) => Use::of(types, handle)?,
         };
         let at = buf.cast::<u8>().wrapping_offset(numbers::place(at));
         Target::of_elements(at, count, datatype)

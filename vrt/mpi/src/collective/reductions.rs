@@ -7,15 +7,16 @@ use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::comm::algorithms::{Collective, Combined};
 use vrt_core::comm::bytes::zeroed;
-use vrt_core::comm::now::combine_now;
 
+use super::form::{Operation, combined, forms, operation, three_forms};
+use super::inter;
 use super::parts::{Source, Target, input_of, output_of};
-use super::{Operation, Root, forms, inter, operation, root_of, three_forms};
-use crate::buffer::{is_in_place, not_in_place};
+use super::root::{Root, root_of};
 use crate::call::Call;
-use crate::datatype::Use;
 use crate::fault::{Outcome, refuse};
 use crate::numbers::{self, Whole};
+use crate::object::Use;
+use crate::object::buffer::{is_in_place, not_in_place};
 use crate::op::Reduction;
 
 forms! {
@@ -71,7 +72,7 @@ unsafe fn reduce_now<N: Whole>(
     let root = root_of(&comm, root)?;
     let (at, out) = match root {
         Root::There(root) => (root, None),
-        _ => match Target::of(call.process, recvbuf, count, datatype)?.direct() {
+        _ => match Target::of(&call.process.types, recvbuf, count, datatype)?.direct() {
             None => return Ok(false),
             out => (numbers::index(comm.engine.rank), out),
         },
@@ -79,12 +80,11 @@ unsafe fn reduce_now<N: Whole>(
     // The contribution is copied before anything is written, so it may be in place.
     let sendbuf = if root == Root::Here && is_in_place(sendbuf) { recvbuf } else { sendbuf };
     not_in_place(sendbuf)?;
-    let Some(data) = Source::of(call.process, sendbuf, count, datatype)?.direct() else {
+    let Some(data) = Source::of(&call.process.types, sendbuf, count, datatype)?.direct() else {
         return Ok(false);
     };
-    let combined = Combined::reduce(operator, Some(at), data, out);
     // SAFETY: as the program promises.
-    Ok(unsafe { combine_now(call.may_block(), &comm.engine, *call.site, &combined)? })
+    unsafe { combined(call, &comm, &Combined::reduce(operator, Some(at), data, out)) }
 }
 
 unsafe fn reduce<N: Whole>(
@@ -103,7 +103,7 @@ unsafe fn reduce<N: Whole>(
     let target = match root {
         Root::Here => {
             not_in_place(recvbuf)?;
-            Some(Target::of(call.process, recvbuf, count, datatype)?)
+            Some(Target::of(&call.process.types, recvbuf, count, datatype)?)
         }
         _ => None,
     };
@@ -113,7 +113,7 @@ unsafe fn reduce<N: Whole>(
     if contributes {
         not_in_place(sendbuf)?;
     }
-    let source = Source::of(call.process, sendbuf, count, datatype)?;
+    let source = Source::of(&call.process.types, sendbuf, count, datatype)?;
     operation(move || {
         let (comm, source, target) = (Rc::clone(&comm), source.clone(), target.clone());
         let reduction = reduction.clone();
@@ -164,12 +164,11 @@ unsafe fn allreduce_now<N: Whole>(
     not_in_place(recvbuf)?;
     // As in `reduce_now`.
     let sendbuf = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
-    let source = Source::of(call.process, sendbuf, count, datatype)?;
-    let target = Target::of(call.process, recvbuf, count, datatype)?;
+    let source = Source::of(&call.process.types, sendbuf, count, datatype)?;
+    let target = Target::of(&call.process.types, recvbuf, count, datatype)?;
     let (Some(data), Some(out)) = (source.direct(), target.direct()) else { return Ok(false) };
-    let combined = Combined::reduce(operator, None, data, Some(out));
     // SAFETY: as the program promises.
-    Ok(unsafe { combine_now(call.may_block(), &comm.engine, *call.site, &combined)? })
+    unsafe { combined(call, &comm, &Combined::reduce(operator, None, data, Some(out))) }
 }
 
 unsafe fn allreduce<N: Whole>(
@@ -189,8 +188,8 @@ unsafe fn allreduce<N: Whole>(
         not_in_place(sendbuf)?;
     }
     let sendbuf = if in_place { recvbuf } else { sendbuf };
-    let source = Source::of(call.process, sendbuf, count, datatype)?;
-    let target = Target::of(call.process, recvbuf, count, datatype)?;
+    let source = Source::of(&call.process.types, sendbuf, count, datatype)?;
+    let target = Target::of(&call.process.types, recvbuf, count, datatype)?;
     operation(move || {
         let (comm, source, target) = (Rc::clone(&comm), source.clone(), target.clone());
         let reduction = reduction.clone();
@@ -275,7 +274,7 @@ unsafe fn scatter_result(
     }
     let total = numbers::sum(&counts)?;
     let sendbuf = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
-    let datatype = Use::of(call.process, datatype)?;
+    let datatype = Use::of(&call.process.types, datatype)?;
     let source = Source::of_elements(sendbuf, total, datatype.clone())?;
     let own = counts[numbers::index(comm.engine.rank)];
     let lengths: Vec<usize> =
@@ -355,8 +354,8 @@ unsafe fn prefix<N: Whole>(
     let reduction = Reduction::of(call.process, op, datatype)?;
     not_in_place(recvbuf)?;
     let sendbuf = if is_in_place(sendbuf) { recvbuf } else { sendbuf };
-    let source = Source::of(call.process, sendbuf, count, datatype)?;
-    let target = Target::of(call.process, recvbuf, count, datatype)?;
+    let source = Source::of(&call.process.types, sendbuf, count, datatype)?;
+    let target = Target::of(&call.process.types, recvbuf, count, datatype)?;
     operation(move || {
         let (comm, source, target) = (Rc::clone(&comm), source.clone(), target.clone());
         let reduction = reduction.clone();

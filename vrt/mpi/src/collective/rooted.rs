@@ -7,15 +7,17 @@ use vrt_abi::types::*;
 use vrt_core::comm::algorithms::{Collective, Combined, In, Out};
 use vrt_core::comm::bytes::zeroed;
 
+use super::form::{Operation, combined, forms, operation, three_forms};
+use super::inter;
 use super::parts::{
-    Source, Target, datas, expect_equal, input, input_of, output, put, rooms, targets,
+    Source, Target, datas, expect_equal, input, input_of, output, output_of, put, rooms, targets,
 };
-use super::{Operation, Root, combined, forms, inter, operation, root_of, three_forms};
-use crate::buffer::{is_in_place, not_in_place};
+use super::root::{Root, root_of};
 use crate::call::Call;
-use crate::communicator::Comm;
 use crate::fault::Outcome;
 use crate::numbers::{self, Whole};
+use crate::object::Comm;
+use crate::object::buffer::{is_in_place, not_in_place};
 
 forms! {
     MPI_Bcast / MPI_Bcast_c, MPI_Ibcast / MPI_Ibcast_c, MPI_Bcast_init / MPI_Bcast_init_c(
@@ -54,7 +56,7 @@ unsafe fn broadcast_now<N: Whole>(
     comm: MPI_Comm,
 ) -> Outcome<bool> {
     let comm = call.process.comm(comm)?;
-    let target = Target::of(call.process, buf, count, datatype)?;
+    let target = Target::of(&call.process.types, buf, count, datatype)?;
     let (Some(out), false) = (target.direct(), comm.is_inter()) else { return Ok(false) };
     let root = match root_of(&comm, root)? {
         Root::There(root) => root,
@@ -74,7 +76,7 @@ unsafe fn broadcast<N: Whole>(
 ) -> Outcome<Operation> {
     not_in_place(buf)?;
     let (comm, site) = (call.process.comm(comm)?, *call.site);
-    let target = Target::of(call.process, buf, count, datatype)?;
+    let target = Target::of(&call.process.types, buf, count, datatype)?;
     let root = root_of(&comm, root)?;
     operation(move || {
         let (comm, target) = (Rc::clone(&comm), target.clone());
@@ -121,13 +123,13 @@ unsafe fn gather_now<N: Whole>(
         return Ok(false);
     }
     let root = root_of(&comm, root)?;
-    let Some(data) = Source::of(call.process, sendbuf, sendcount, sendtype)?.direct() else {
+    let Some(data) = Source::of(&call.process.types, sendbuf, sendcount, sendtype)?.direct() else {
         return Ok(false);
     };
     let (at, out) = match root {
         Root::There(root) => (root, None),
         _ => {
-            let target = Target::of(call.process, recvbuf, recvcount, recvtype)?;
+            let target = Target::of(&call.process.types, recvbuf, recvcount, recvtype)?;
             expect_equal(data.1, target.len())?;
             match target.times(numbers::index(comm.engine.size))?.direct() {
                 None => return Ok(false),
@@ -154,11 +156,12 @@ unsafe fn gather<N: Whole>(
     let root = root_of(&comm, root)?;
     let n = comm.engine.partners().len();
     let target = match root {
-        Root::Here => Some(Target::of(call.process, recvbuf, recvcount, recvtype)?),
+        Root::Here => Some(Target::of(&call.process.types, recvbuf, recvcount, recvtype)?),
         _ => None,
     };
-    let source =
-        own_part(&comm, root, sendbuf, || Source::of(call.process, sendbuf, sendcount, sendtype))?;
+    let source = own_part(&comm, root, sendbuf, || {
+        Source::of(&call.process.types, sendbuf, sendcount, sendtype)
+    })?;
     let source = match (source, &target) {
         (None, Some(target)) => target.nth(numbers::index(comm.engine.rank))?.as_source(),
         (source, _) => source.unwrap_or_else(Source::nothing),
@@ -236,12 +239,15 @@ unsafe fn gatherv<N: Whole, D: Whole>(
     let parts = match root {
         Root::Here => {
             // SAFETY: the root gives arrays of so many.
-            Some(unsafe { targets(call.process, recvbuf, (recvcounts, displs), recvtype, n)? })
+            Some(unsafe {
+                targets(&call.process.types, recvbuf, (recvcounts, displs), recvtype, n)?
+            })
         }
         _ => None,
     };
-    let source =
-        own_part(&comm, root, sendbuf, || Source::of(call.process, sendbuf, sendcount, sendtype))?;
+    let source = own_part(&comm, root, sendbuf, || {
+        Source::of(&call.process.types, sendbuf, sendcount, sendtype)
+    })?;
     let source = match (source, &parts) {
         (None, Some(parts)) => parts[numbers::index(comm.engine.rank)].as_source(),
         (source, _) => source.unwrap_or_else(Source::nothing),
@@ -291,11 +297,14 @@ unsafe fn scatter<N: Whole>(
     let (comm, site) = (call.process.comm(comm)?, *call.site);
     let (root, n) = (root_of(&comm, root)?, comm.engine.partners().len());
     let source = match root {
-        Root::Here => Some(Target::of(call.process, sendbuf.cast_mut(), sendcount, sendtype)?),
+        Root::Here => {
+            Some(Target::of(&call.process.types, sendbuf.cast_mut(), sendcount, sendtype)?)
+        }
         _ => None,
     };
-    let target =
-        own_room(&comm, root, recvbuf, || Target::of(call.process, recvbuf, recvcount, recvtype))?;
+    let target = own_room(&comm, root, recvbuf, || {
+        Target::of(&call.process.types, recvbuf, recvcount, recvtype)
+    })?;
     let whole = source.as_ref().map(|source| source.times(n)).transpose()?;
     operation(move || {
         let (comm, source, target) = (Rc::clone(&comm), source.clone(), target.clone());
@@ -321,7 +330,7 @@ unsafe fn scatter<N: Whole>(
                     // In place: the root's own part stays where it is.
                     let len = source.as_ref().map_or(0, Target::len);
                     let mut own = zeroed(len)?;
-                    let out = super::parts::output_of(&mut own);
+                    let out = output_of(&mut own);
                     return Ok(collective.scatter(at, input, out).await?);
                 };
                 if let Some(source) = &source {
@@ -376,13 +385,14 @@ unsafe fn scatterv<N: Whole, D: Whole>(
         // SAFETY: the root gives arrays of so many.
         Root::Here => Some(unsafe {
             let at = sendbuf.cast_mut();
-            targets(call.process, at, (sendcounts, displs), sendtype, n)?
+            targets(&call.process.types, at, (sendcounts, displs), sendtype, n)?
         }),
         _ => None,
     };
     let sources = parts.map(|parts| parts.iter().map(Target::as_source).collect::<Vec<Source>>());
-    let target =
-        own_room(&comm, root, recvbuf, || Target::of(call.process, recvbuf, recvcount, recvtype))?;
+    let target = own_room(&comm, root, recvbuf, || {
+        Target::of(&call.process.types, recvbuf, recvcount, recvtype)
+    })?;
     operation(move || {
         let (comm, sources, target) = (Rc::clone(&comm), sources.clone(), target.clone());
         async move {
@@ -399,7 +409,7 @@ unsafe fn scatterv<N: Whole, D: Whole>(
                 let Some(target) = target else {
                     let len = sources.as_ref().map_or(0, |sources| sources[me].len());
                     let mut own = zeroed(len)?;
-                    let out = super::parts::output_of(&mut own);
+                    let out = output_of(&mut own);
                     return Ok(collective.scatter_parts(at, ins.as_deref(), out).await?);
                 };
                 let room = target.room()?;

@@ -9,10 +9,11 @@ use vrt_abi::types::*;
 use vrt_abi::{DATATYPES, Kind, NamedDatatype};
 use vrt_core::layout::Layout;
 
-use super::{Contents, TypeRef};
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
 use crate::numbers::{self, Whole};
+use crate::object::TypeRef;
+use crate::object::datatype::Contents;
 use crate::text;
 
 functions! {
@@ -57,13 +58,13 @@ functions! {
 }
 
 fn with_layout<R>(call: Call, handle: MPI_Datatype, f: impl FnOnce(&Layout) -> R) -> Outcome<R> {
-    Ok(f(TypeRef::of(call.process, handle)?.datatype(call.process)?.layout()))
+    Ok(f(TypeRef::of(&call.process.types, handle)?.datatype(&call.process.types)?.layout()))
 }
 
 unsafe fn size<N: Whole>(call: Call, datatype: MPI_Datatype, size: *mut N) -> Outcome {
     let bytes = with_layout(call, datatype, Layout::size)?;
     // SAFETY: the program gives room for a number.
-    unsafe { numbers::give(bytes as i64, size) };
+    unsafe { numbers::give_fitting(bytes as i64, size) };
     Ok(())
 }
 
@@ -76,8 +77,8 @@ unsafe fn extent<A: Whole>(
     let (low, len) = with_layout(call, datatype, |it| (it.lower_bound(), it.extent()))?;
     // SAFETY: the program gives room for two numbers.
     unsafe {
-        numbers::give(low as i64, lower);
-        numbers::give(len as i64, extent);
+        numbers::give_fitting(low as i64, lower);
+        numbers::give_fitting(len as i64, extent);
     }
     Ok(())
 }
@@ -92,8 +93,8 @@ unsafe fn true_extent<A: Whole>(
     let (low, len) = with_layout(call, datatype, bounds)?;
     // SAFETY: the program gives room for two numbers.
     unsafe {
-        numbers::give(low as i64, lower);
-        numbers::give(len as i64, extent);
+        numbers::give_fitting(low as i64, lower);
+        numbers::give_fitting(len as i64, extent);
     }
     Ok(())
 }
@@ -107,7 +108,7 @@ fn made(call: Call, handle: MPI_Datatype) -> Outcome<Contents> {
         counts: Vec::new(),
         types,
     };
-    Ok(match TypeRef::of(call.process, handle)? {
+    Ok(match TypeRef::of(&call.process.types, handle)? {
         TypeRef::Made(made) => made.contents.clone(),
         TypeRef::Named(_) => nothing(MPI_COMBINER_NAMED, Vec::new()),
     })
@@ -236,7 +237,7 @@ unsafe fn contents_large(
             let handle = match part {
                 TypeRef::Named(handle) => *handle,
                 // A new handle of the same type, for the program to free.
-                TypeRef::Made(made) => MPI_Datatype(call.process.types.add(Rc::clone(made))),
+                TypeRef::Made(made) => MPI_Datatype(call.process.types.made.add(Rc::clone(made))),
             };
             types.add(at).write(handle);
         }
@@ -247,9 +248,9 @@ unsafe fn contents_large(
 unsafe fn set_name(call: Call, datatype: MPI_Datatype, name: *const c_char) -> Outcome {
     // SAFETY: the program gives a string.
     let name = unsafe { text::taken(name) };
-    match TypeRef::of(call.process, datatype)? {
+    match TypeRef::of(&call.process.types, datatype)? {
         TypeRef::Made(made) => *made.name.borrow_mut() = name,
-        TypeRef::Named(handle) => call.process.name_type(handle, name),
+        TypeRef::Named(handle) => call.process.types.name(handle, name),
     }
     Ok(())
 }
@@ -262,9 +263,9 @@ unsafe fn get_name(
 ) -> Outcome {
     let found = match datatype {
         MPI_DATATYPE_NULL => "MPI_DATATYPE_NULL".to_owned(),
-        _ => match TypeRef::of(call.process, datatype)? {
+        _ => match TypeRef::of(&call.process.types, datatype)? {
             TypeRef::Made(made) => made.name.borrow().clone(),
-            TypeRef::Named(handle) => call.process.name_of_type(handle).unwrap_or_else(|| {
+            TypeRef::Named(handle) => call.process.types.name_of(handle).unwrap_or_else(|| {
                 NamedDatatype::of(handle).map_or(String::new(), |named| named.name.to_owned())
             }),
         },
@@ -302,8 +303,8 @@ unsafe fn value_index(
     index: MPI_Datatype,
     pair: *mut MPI_Datatype,
 ) -> Outcome {
-    TypeRef::of(call.process, value)?;
-    TypeRef::of(call.process, index)?;
+    TypeRef::of(&call.process.types, value)?;
+    TypeRef::of(&call.process.types, index)?;
     let is_it = |of: &&NamedDatatype| match of.kind {
         Kind::Pair { value: v, index: i, .. } => v == value && i == index,
         _ => false,

@@ -5,9 +5,9 @@ use vrt_abi::types::*;
 use vrt_abi::{Kind, NamedDatatype};
 use vrt_core::layout::Scalar;
 
-use super::{Type, TypeRef};
 use crate::fault::{Outcome, refuse};
-use crate::process::Process;
+use crate::object::TypeRef;
+use crate::object::datatype::{Type, Types};
 
 /// A number of consecutive elements of a predefined datatype; a pair counts as its two halves.
 pub(super) type Run = (MPI_Datatype, usize);
@@ -135,11 +135,11 @@ pub(super) fn size_of_named(handle: MPI_Datatype) -> usize {
 /// # Errors
 /// The datatype does not exist.
 pub(crate) fn basic_elements(
-    process: &Process,
+    types: &Types,
     handle: MPI_Datatype,
     bytes: u64,
 ) -> Outcome<Option<u64>> {
-    let all = [Part::Times(parts(&TypeRef::of(process, handle)?), usize::MAX)];
+    let all = [Part::Times(parts(&TypeRef::of(types, handle)?), usize::MAX)];
     let mut rest = usize::try_from(bytes).unwrap_or(usize::MAX);
     let elements = take(&all, &size_of_named, &|_| 1, &mut rest);
     Ok((rest == 0).then_some(elements as u64))
@@ -176,12 +176,8 @@ fn take(
 ///
 /// # Errors
 /// The datatype does not exist, or the size is too large.
-pub(crate) fn bytes_of_elements(
-    process: &Process,
-    handle: MPI_Datatype,
-    count: u64,
-) -> Outcome<u64> {
-    let parts = parts(&TypeRef::of(process, handle)?);
+pub(crate) fn bytes_of_elements(types: &Types, handle: MPI_Datatype, count: u64) -> Outcome<u64> {
+    let parts = parts(&TypeRef::of(types, handle)?);
     if parts.is_empty() {
         return Ok(0);
     }

@@ -7,12 +7,12 @@ use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::layout::{ArrayOrder, Construction, Datatype, DatatypeError, Dimension};
 
-use super::{Contents, Type, TypeRef, darray, index_of_named};
-use crate::attribute::Attributes;
+use super::darray;
 use crate::call::{Call, functions};
 use crate::fault::{Fault, Outcome, fault, refuse};
 use crate::numbers::{self, Whole};
-use crate::process::Process;
+use crate::object::datatype::{Contents, Type, Types, index_of_named};
+use crate::object::{Attributes, TypeRef};
 
 impl From<DatatypeError> for Box<Fault> {
     fn from(error: DatatypeError) -> Box<Fault> {
@@ -117,7 +117,7 @@ impl Arguments {
 /// # Safety
 /// There is room for a handle.
 unsafe fn give(
-    process: &Process,
+    types: &Types,
     datatype: Datatype,
     contents: Contents,
     to: *mut MPI_Datatype,
@@ -130,14 +130,14 @@ unsafe fn give(
         attributes: Attributes::default(),
     };
     // SAFETY: as the caller promises.
-    unsafe { to.write(MPI_Datatype(process.types.add(made))) };
+    unsafe { to.write(MPI_Datatype(types.made.add(made))) };
     Ok(())
 }
 
 /// A type from which another is made, as given and in the engine's form.
 fn old_type(call: Call, old: MPI_Datatype) -> Outcome<(TypeRef, Datatype)> {
-    let found = TypeRef::of(call.process, old)?;
-    let datatype = found.datatype(call.process)?;
+    let found = TypeRef::of(&call.process.types, old)?;
+    let datatype = found.datatype(&call.process.types)?;
     Ok((found, datatype))
 }
 
@@ -153,7 +153,7 @@ unsafe fn make(
 ) -> Outcome {
     let datatype = Datatype::new(construction)?;
     // SAFETY: as the caller promises.
-    unsafe { give(call.process, datatype, arguments.contents, new) }
+    unsafe { give(&call.process.types, datatype, arguments.contents, new) }
 }
 
 unsafe fn contiguous<N: Whole>(
@@ -398,7 +398,7 @@ unsafe fn distributed<N: Whole>(
         .integers([order.into()]);
     let datatype = array.datatype(of)?;
     // SAFETY: as the program promises.
-    unsafe { give(call.process, datatype, told.contents, new) }
+    unsafe { give(&call.process.types, datatype, told.contents, new) }
 }
 
 unsafe fn resized<A: Whole>(
@@ -422,8 +422,7 @@ unsafe fn dup(call: Call, handle: MPI_Datatype, new: *mut MPI_Datatype) -> Outco
         TypeRef::Named(_) => true,
         TypeRef::Made(made) => made.is_committed.get(),
     };
-    let attributes =
-        call.process.with_type_attributes(handle, |all| all.copied(call.process, handle.0))?;
+    let attributes = call.process.types.with_attributes(handle, |all| all.copied(handle.0))?;
     let made = Type {
         datatype: Datatype::new(Construction::Dup(of))?,
         contents: Arguments::new::<c_int>(MPI_COMBINER_DUP, vec![old]).contents,
@@ -432,13 +431,13 @@ unsafe fn dup(call: Call, handle: MPI_Datatype, new: *mut MPI_Datatype) -> Outco
         attributes,
     };
     // SAFETY: the program gives room for a handle.
-    unsafe { new.write(MPI_Datatype(call.process.types.add(made))) };
+    unsafe { new.write(MPI_Datatype(call.process.types.made.add(made))) };
     Ok(())
 }
 
 unsafe fn commit(call: Call, datatype: *mut MPI_Datatype) -> Outcome {
     // SAFETY: the program gives its handle.
-    if let TypeRef::Made(made) = TypeRef::of(call.process, unsafe { *datatype })? {
+    if let TypeRef::Made(made) = TypeRef::of(&call.process.types, unsafe { *datatype })? {
         made.is_committed.set(true);
     }
     Ok(())
@@ -447,14 +446,14 @@ unsafe fn commit(call: Call, datatype: *mut MPI_Datatype) -> Outcome {
 unsafe fn free(call: Call, datatype: *mut MPI_Datatype) -> Outcome {
     // SAFETY: the program gives its handle.
     let handle = unsafe { *datatype };
-    let TypeRef::Made(made) = TypeRef::of(call.process, handle)? else {
+    let TypeRef::Made(made) = TypeRef::of(&call.process.types, handle)? else {
         refuse!(MPI_ERR_TYPE, "a predefined datatype cannot be freed");
     };
     if made.contents.is_selected() {
         refuse!(MPI_ERR_TYPE, "a datatype of MPI_Type_create_f90_* cannot be freed");
     }
-    made.attributes.delete_all(call.process, handle.0)?;
-    call.process.types.remove(handle.0);
+    made.attributes.delete_all(handle.0)?;
+    call.process.types.made.remove(handle.0);
     // SAFETY: as above.
     unsafe { *datatype = MPI_DATATYPE_NULL };
     Ok(())
@@ -468,7 +467,7 @@ unsafe fn selected(
     new: *mut MPI_Datatype,
 ) -> Outcome {
     let known =
-        call.process.types.list().into_iter().find(|(_, made)| {
+        call.process.types.made.list().into_iter().find(|(_, made)| {
             made.contents.combiner == combiner && made.contents.integers == integers
         });
     if let Some((handle, _)) = known {
@@ -484,7 +483,7 @@ unsafe fn selected(
     let contents = Contents { combiner, integers, addresses, counts, types };
     // SAFETY: as the caller promises.
     unsafe {
-        give(call.process, Datatype::new(Construction::Dup(of))?, contents, new)?;
+        give(&call.process.types, Datatype::new(Construction::Dup(of))?, contents, new)?;
         commit(call, new)
     }
 }

@@ -20,10 +20,11 @@ use vrt_core::comm::bytes::zeroed;
 use vrt_core::layout::LONGEST;
 
 use super::elements::{parts, runs, size_of_named, sum};
-use super::{TypeRef, Use, long_double};
+use super::long_double;
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
 use crate::numbers::{self, Whole};
+use crate::object::{TypeRef, Use};
 use crate::text;
 use vrt_slot::report;
 
@@ -78,7 +79,7 @@ unsafe fn pack<N: Whole>(
     comm: MPI_Comm,
 ) -> Outcome {
     call.process.comm(comm)?;
-    let (count, datatype) = (numbers::count(count)?, Use::of(call.process, datatype)?);
+    let (count, datatype) = (numbers::count(count)?, Use::of(&call.process.types, datatype)?);
     // SAFETY: the program gives such buffers, and a position.
     unsafe {
         let len = datatype.bytes(count)?;
@@ -100,7 +101,7 @@ unsafe fn unpack<N: Whole>(
     comm: MPI_Comm,
 ) -> Outcome {
     call.process.comm(comm)?;
-    let (count, datatype) = (numbers::count(count)?, Use::of(call.process, datatype)?);
+    let (count, datatype) = (numbers::count(count)?, Use::of(&call.process.types, datatype)?);
     // SAFETY: the program gives such buffers, and a position.
     unsafe {
         let len = datatype.bytes(count)?;
@@ -121,9 +122,9 @@ unsafe fn pack_size<N: Whole>(
     size: *mut N,
 ) -> Outcome {
     call.process.comm(comm)?;
-    let bytes = Use::of(call.process, datatype)?.bytes(numbers::count(count)?)?;
+    let bytes = Use::of(&call.process.types, datatype)?.bytes(numbers::count(count)?)?;
     // SAFETY: the program gives room for a number.
-    unsafe { numbers::give(bytes as i64, size) };
+    unsafe { numbers::give_fitting(bytes as i64, size) };
     Ok(())
 }
 
@@ -206,7 +207,8 @@ unsafe fn pack_external<N: Whole, A: Whole>(
 ) -> Outcome {
     expect_external32(form)?;
     let count = numbers::count(count)?;
-    let (found, datatype) = (TypeRef::of(call.process, handle)?, Use::of(call.process, handle)?);
+    let (found, datatype) =
+        (TypeRef::of(&call.process.types, handle)?, Use::of(&call.process.types, handle)?);
     let (_, outside) = sizes(&found);
     let len = bytes_of(outside, count)?;
     // SAFETY: the program gives such buffers, and a position.
@@ -253,7 +255,8 @@ unsafe fn unpack_external<N: Whole, A: Whole>(
 ) -> Outcome {
     expect_external32(form)?;
     let count = numbers::count(count)?;
-    let (found, datatype) = (TypeRef::of(call.process, handle)?, Use::of(call.process, handle)?);
+    let (found, datatype) =
+        (TypeRef::of(&call.process.types, handle)?, Use::of(&call.process.types, handle)?);
     let (inside, outside) = sizes(&found);
     let len = bytes_of(outside, count)?;
     // SAFETY: the program gives such buffers, and a position.
@@ -287,8 +290,8 @@ unsafe fn pack_external_size<N: Whole, A: Whole>(
     size: *mut A,
 ) -> Outcome {
     expect_external32(form)?;
-    let (_, outside) = sizes(&TypeRef::of(call.process, handle)?);
+    let (_, outside) = sizes(&TypeRef::of(&call.process.types, handle)?);
     // SAFETY: the program gives room for a number.
-    unsafe { numbers::give(bytes_of(outside, numbers::count(count)?)? as i64, size) };
+    unsafe { numbers::give_fitting(bytes_of(outside, numbers::count(count)?)? as i64, size) };
     Ok(())
 }

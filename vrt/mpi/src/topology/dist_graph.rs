@@ -10,12 +10,11 @@ use vrt_core::comm::neighbors::{NamedEdge, adjacency};
 use vrt_core::comm::shape::Shape;
 use vrt_core::operation;
 
-use super::{give_all, make};
 use crate::call::{Call, functions};
-use crate::communicator::{Comm, give};
+use crate::communicator::make_in_shape;
 use crate::fault::{Outcome, refuse};
-use crate::info::Info;
-use crate::numbers;
+use crate::numbers::{self, give, give_all};
+use crate::object::Comm;
 
 functions! {
     MPI_Dist_graph_create(
@@ -68,7 +67,7 @@ unsafe fn dist_graph_create_adjacent(
 ) -> Outcome {
     let comm = call.process.comm(comm)?;
     comm.expect_intra()?;
-    Info::or_empty(call.process, info)?;
+    call.process.info_or_empty(info)?;
     let (n_in, n_out) = (numbers::count(indegree)?, numbers::count(outdegree)?);
     // SAFETY: as the program promises.
     unsafe {
@@ -79,7 +78,7 @@ unsafe fn dist_graph_create_adjacent(
         let weights = weights_of(source_weights, n_in)?.zip(weights_of(dest_weights, n_out)?);
         let weights = weights.map(|(sources, destinations)| Weights { sources, destinations });
         let around = Adjacency { sources, destinations, weights };
-        make(call, &comm, comm.engine.members.len(), Shape::DistributedGraph(around), new)
+        make_in_shape(call, &comm, comm.engine.members.len(), Shape::DistributedGraph(around), new)
     }
 }
 
@@ -97,7 +96,7 @@ unsafe fn dist_graph_create(
 ) -> Outcome {
     let comm = call.process.comm(comm)?;
     comm.expect_intra()?;
-    Info::or_empty(call.process, info)?;
+    call.process.info_or_empty(info)?;
     let n = numbers::count(n)?;
     // SAFETY: as the program promises.
     unsafe {
@@ -117,7 +116,7 @@ unsafe fn dist_graph_create(
             .collect();
         let around = adjacency(&comm.engine, &named, weights.is_some(), *call.site);
         let around = operation::drive(call.may_block(), around)?;
-        make(call, &comm, comm.engine.members.len(), Shape::DistributedGraph(around), new)
+        make_in_shape(call, &comm, comm.engine.members.len(), Shape::DistributedGraph(around), new)
     }
 }
 

@@ -7,11 +7,11 @@ use vrt_abi::types::*;
 use vrt_core::comm::graph::{Graph, GraphError};
 use vrt_core::comm::shape::Shape;
 
-use super::{give_all, make};
 use crate::call::{Call, functions};
-use crate::communicator::{Comm, give};
+use crate::communicator::make_in_shape;
 use crate::fault::{Fault, Outcome, fault, refuse};
-use crate::numbers;
+use crate::numbers::{self, give, give_all};
+use crate::object::Comm;
 
 functions! {
     MPI_Graph_create(
@@ -72,7 +72,7 @@ unsafe fn graph_create(
     // SAFETY: as the program promises.
     unsafe {
         let graph = graph_of(nodes, index, edges, comm.engine.size)?;
-        make(call, &comm, graph.index().len(), Shape::Graph(graph), new)
+        make_in_shape(call, &comm, graph.index().len(), Shape::Graph(graph), new)
     }
 }
 

@@ -9,11 +9,11 @@ use vrt_core::comm::dims::{self, DimsError};
 use vrt_core::comm::grid::Grid;
 use vrt_core::comm::shape::Shape;
 
-use super::{give_all, make};
 use crate::call::{Call, functions};
-use crate::communicator::{Comm, give, made};
+use crate::communicator::{made, make_in_shape};
 use crate::fault::{Fault, Outcome, fault, refuse};
-use crate::numbers;
+use crate::numbers::{self, give, give_all};
+use crate::object::Comm;
 
 functions! {
     MPI_Dims_create(ranks: c_int, n: c_int, dims: *mut c_int) on Nothing when Always = dims_create;
@@ -83,7 +83,7 @@ unsafe fn cart_create(
     unsafe {
         let grid = grid_of(n, dims, periods)?;
         let ranks = dims::places(&grid.dims, 1, comm.engine.size)?;
-        make(call, &comm, numbers::index(ranks), Shape::Cartesian(grid), new)
+        make_in_shape(call, &comm, numbers::index(ranks), Shape::Cartesian(grid), new)
     }
 }
 

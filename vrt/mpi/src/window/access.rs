@@ -16,19 +16,17 @@ use vrt_abi::types::*;
 use vrt_core::comm::bytes::zeroed;
 use vrt_core::comm::operator::{Op, Operator};
 use vrt_core::layout::{Layout, Scalar};
-use vrt_core::operation;
 use vrt_core::rma::access::Access;
+use vrt_slot::report;
 
-use super::{Window, find};
-use crate::buffer::Outgoing;
+use super::place::Place;
 use crate::call::{Call, functions};
-use crate::datatype::{self, TypeRef, Use};
 use crate::fault::{Outcome, refuse};
 use crate::numbers::{self, Whole};
+use crate::object::buffer::Outgoing;
+use crate::object::request::{Buffers, State};
+use crate::object::{Request, Stat, TypeRef, Use, Window, datatype};
 use crate::op::Reduction;
-use crate::request::{Buffers, Request, State};
-use crate::status::Stat;
-use vrt_slot::report;
 
 functions! {
     MPI_Put / MPI_Put_c(
@@ -78,144 +76,6 @@ functions! {
     ) on Win(win) = rget_accumulate;
 }
 
-/// Elements in a rank's part.
-struct Place {
-    rank: usize,
-    /// The offset of the first one, in bytes from the beginning of the part.
-    offset: isize,
-    count: usize,
-    datatype: Use,
-    /// Bytes of data.
-    len: usize,
-}
-
-impl Place {
-    fn len(&self) -> usize {
-        self.len
-    }
-
-    /// The contiguous pieces: offset and number of bytes.
-    fn pieces(&self) -> Vec<(isize, usize)> {
-        if self.len() == 0 {
-            return Vec::new();
-        }
-        if let Some(begin) = self.datatype.direct(self.count) {
-            return vec![(self.offset.saturating_add(begin), self.len())];
-        }
-        let mut all = Vec::new();
-        if let Use::Laid(layout) = &self.datatype {
-            layout
-                .pieces(self.count, &mut |at, len| all.push((self.offset.saturating_add(at), len)));
-        }
-        all
-    }
-
-    /// The built-in values of the elements, in runs of adjacent values including the gaps between them: the offset of
-    /// each run, and the number of values.
-    fn elements(&self, scalar: Scalar) -> Vec<(isize, usize)> {
-        let (size, extent) = (scalar.size(), scalar.extent());
-        let mut all: Vec<(isize, usize)> = Vec::new();
-        let mut add = |at: isize, count: usize| match all.last_mut() {
-            Some((first, n)) if *first + (*n * extent) as isize == at => *n += count,
-            _ => all.push((at, count)),
-        };
-        if size == extent {
-            self.pieces().into_iter().for_each(|(at, len)| add(at, len / size));
-            return all;
-        }
-        // A value may be several pieces, and a piece the end of one and the beginning of the next.
-        let mut rest = 0;
-        for (mut at, mut len) in self.pieces() {
-            while len > 0 {
-                if rest == 0 {
-                    add(at, 1);
-                    rest = size;
-                }
-                let part = rest.min(len);
-                (at, len, rest) = (at + part as isize, len - part, rest - part);
-            }
-        }
-        all
-    }
-}
-
-impl Window {
-    /// The elements of an access; `None` for an access to no process.
-    fn place<N: Whole>(
-        &self,
-        call: Call,
-        rank: c_int,
-        displacement: MPI_Aint,
-        count: N,
-        datatype: MPI_Datatype,
-    ) -> Outcome<Option<Place>> {
-        let (count, datatype) = (numbers::count(count)?, Use::of(call.process, datatype)?);
-        if rank == MPI_PROC_NULL {
-            return Ok(None);
-        }
-        let part = self.core.target(rank)?.len;
-        self.core.expect_access(rank).map_err(vrt_core::Error::from)?;
-        let rank = numbers::index(rank);
-        let unit = isize::try_from(self.units[rank]).unwrap_or(isize::MAX);
-        // What cannot be counted lies outside of every part.
-        let offset = displacement.saturating_mul(unit);
-        let len = datatype.bytes(count)?;
-        // All of it lies in the part, before anything is done to any of it.
-        if len > 0 {
-            let (begin, end) = datatype.reach(count);
-            let begin = usize::try_from(offset.saturating_add(begin));
-            let end = usize::try_from(offset.saturating_add(end));
-            if begin.is_err() || end.is_ok_and(|end| end > part) {
-                refuse!(
-                    MPI_ERR_RMA_RANGE,
-                    "{} from byte {offset} on, not inside the window of rank {rank}, which has {}",
-                    report::count(count, "element"),
-                    part
-                );
-            }
-        }
-        Ok(Some(Place { rank, offset, count, datatype, len }))
-    }
-
-    /// Calls a function on contiguous elements.
-    unsafe fn touch(
-        &self,
-        call: Call,
-        rank: usize,
-        at: isize,
-        (count, each): (usize, usize),
-        access: Access,
-    ) -> Outcome {
-        let part = self.core.targets()[rank].len;
-        // Behind the data of the last element there need be nothing.
-        let len = match access {
-            Access::Accumulate { operator: Operator { scalar, .. }, .. } if count > 0 => {
-                (count - 1).saturating_mul(each).saturating_add(scalar.span())
-            }
-            _ => count.saturating_mul(each),
-        };
-        let inside = usize::try_from(at)
-            .ok()
-            .filter(|at| at.checked_add(len).is_some_and(|end| end <= part));
-        let Some(at) = inside else {
-            refuse!(
-                MPI_ERR_RMA_RANGE,
-                "{} from byte {at} on, not inside the window of rank {rank}, which has {part}",
-                report::count(len, "byte")
-            );
-        };
-        let elements = (count, each);
-        // SAFETY: the place was just checked; the origin's memory is valid during the call.
-        unsafe {
-            if self.core.access_here(rank, at, elements, access) {
-                return Ok(());
-            }
-            let there = self.core.access_elsewhere(rank, at, elements, access, *call.site);
-            Ok(operation::drive(call.may_block(), there)?)
-        }
-    }
-}
-
 fn expect_equal(origin: usize, target: usize) -> Outcome {
     if origin != target {
         let origin = report::count(origin, "byte");
@@ -235,10 +95,10 @@ unsafe fn put<N: Whole>(
     datatype: MPI_Datatype,
     win: MPI_Win,
 ) -> Outcome {
-    let win = find(call, win)?;
+    let win = call.process.window(win)?;
     // SAFETY: the program gives such elements.
     unsafe {
-        let data = Outgoing::of(call.process, origin, origin_count, origin_type)?;
+        let data = Outgoing::of(&call.process.types, origin, origin_count, origin_type)?;
         let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
             return Ok(());
         };
@@ -263,8 +123,8 @@ unsafe fn get<N: Whole>(
     datatype: MPI_Datatype,
     win: MPI_Win,
 ) -> Outcome {
-    let win = find(call, win)?;
-    let own = Use::of(call.process, origin_type)?;
+    let win = call.process.window(win)?;
+    let own = Use::of(&call.process.types, origin_type)?;
     let own_count = numbers::count(origin_count)?;
     let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
         return Ok(());
@@ -301,7 +161,7 @@ fn scalar_of(datatype: &TypeRef) -> Option<Scalar> {
 
 /// The operation on elements of a datatype, which is predefined or consists of one predefined type.
 fn operator_of(call: Call, op: MPI_Op, handle: MPI_Datatype) -> Outcome<Operator> {
-    let datatype = TypeRef::of(call.process, handle)?;
+    let datatype = TypeRef::of(&call.process.types, handle)?;
     // Nothing is done to no elements, whatever the operation.
     if let TypeRef::Made(made) = &datatype
         && made.datatype.layout().size() == 0
@@ -322,7 +182,7 @@ fn expect_same_elements(
     bytes: usize,
 ) -> Outcome {
     let combines = bytes > 0 && !matches!(operator.op, Op::Replace | Op::Nothing);
-    match scalar_of(&TypeRef::of(call.process, origin_type)?) {
+    match scalar_of(&TypeRef::of(&call.process.types, origin_type)?) {
         Some(origin) if combines && origin != operator.scalar => refuse!(
             MPI_ERR_TYPE,
             "elements of type {} at the origin, {} at the target",
@@ -400,9 +260,9 @@ unsafe fn accumulate<N: Whole>(
     op: MPI_Op,
     win: MPI_Win,
 ) -> Outcome {
-    let win = find(call, win)?;
+    let win = call.process.window(win)?;
     let operator = operator_of(call, op, datatype)?;
-    let own = Use::of(call.process, origin_type)?;
+    let own = Use::of(&call.process.types, origin_type)?;
     let own_count = numbers::count(origin_count)?;
     let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
         return Ok(());
@@ -431,9 +291,9 @@ unsafe fn get_accumulate<N: Whole>(
     op: MPI_Op,
     win: MPI_Win,
 ) -> Outcome {
-    let win = find(call, win)?;
+    let win = call.process.window(win)?;
     let operator = operator_of(call, op, datatype)?;
-    let results = Use::of(call.process, result_type)?;
+    let results = Use::of(&call.process.types, result_type)?;
     let result_count = numbers::count(result_count)?;
     let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
         return Ok(());
@@ -445,7 +305,7 @@ unsafe fn get_accumulate<N: Whole>(
         let values = if operator.op == Op::Nothing {
             zeroed(place.len())?
         } else {
-            let own = Use::of(call.process, origin_type)?;
+            let own = Use::of(&call.process.types, origin_type)?;
             let own_count = numbers::count(origin_count)?;
             expect_equal(own.bytes(own_count)?, place.len())?;
             expect_same_elements(call, operator, origin_type, place.len())?;
@@ -499,7 +359,7 @@ unsafe fn compare_and_swap(
     displacement: MPI_Aint,
     win: MPI_Win,
 ) -> Outcome {
-    let win = find(call, win)?;
+    let win = call.process.window(win)?;
     let one: c_int = 1;
     let is_whole = datatype::scalar_of_named(datatype)
         .is_some_and(|scalar| scalar.is_integer() || scalar == Scalar::Bool);
@@ -522,7 +382,7 @@ unsafe fn compare_and_swap(
 unsafe fn give_done(call: Call, request: *mut MPI_Request) -> Outcome {
     let begun = (State::done(Stat::EMPTY), Buffers::default());
     // SAFETY: the program gives room for a handle.
-    unsafe { Request::send(call, MPI_COMM_SELF, begun).give(call, request) };
+    unsafe { Request::new(call.site, MPI_COMM_SELF, begun).give(&call.process.requests, request) };
     Ok(())
 }
 

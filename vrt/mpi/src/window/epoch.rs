@@ -7,7 +7,6 @@ use vrt_abi::types::*;
 use vrt_core::operation::drive;
 use vrt_core::rma::control::LockKind;
 
-use super::find;
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
 
@@ -30,33 +29,33 @@ functions! {
 }
 
 fn fence(call: Call, assert: c_int, win: MPI_Win) -> Outcome {
-    let win = find(call, win)?;
+    let win = call.process.window(win)?;
     let succeeded = assert & MPI_MODE_NOSUCCEED == 0;
     Ok(drive(call.may_block(), win.core.fence(succeeded, *call.site))?)
 }
 
 fn post(call: Call, group: MPI_Group, _: c_int, win: MPI_Win) -> Outcome {
-    let (win, group) = (find(call, win)?, call.process.group(group)?);
+    let (win, group) = (call.process.window(win)?, call.process.group(group)?);
     Ok(drive(call.may_block(), win.core.post(&group, *call.site))?)
 }
 
 fn start(call: Call, group: MPI_Group, _: c_int, win: MPI_Win) -> Outcome {
-    let (win, group) = (find(call, win)?, call.process.group(group)?);
+    let (win, group) = (call.process.window(win)?, call.process.group(group)?);
     Ok(drive(call.may_block(), win.core.start(&group, *call.site))?)
 }
 
 fn complete(call: Call, win: MPI_Win) -> Outcome {
-    let win = find(call, win)?;
+    let win = call.process.window(win)?;
     Ok(drive(call.may_block(), win.core.complete(*call.site))?)
 }
 
 fn wait(call: Call, win: MPI_Win) -> Outcome {
-    let win = find(call, win)?;
+    let win = call.process.window(win)?;
     Ok(drive(call.may_block(), win.core.wait(*call.site))?)
 }
 
 unsafe fn test(call: Call, win: MPI_Win, flag: *mut c_int) -> Outcome {
-    let win = find(call, win)?;
+    let win = call.process.window(win)?;
     let all = drive(call.may_block(), win.core.test(*call.site))?;
     // SAFETY: the program gives room for a flag.
     unsafe { flag.write(all.into()) };
@@ -64,7 +63,7 @@ unsafe fn test(call: Call, win: MPI_Win, flag: *mut c_int) -> Outcome {
 }
 
 fn lock(call: Call, kind: c_int, rank: c_int, _: c_int, win: MPI_Win) -> Outcome {
-    let win = find(call, win)?;
+    let win = call.process.window(win)?;
     let kind = match kind {
         MPI_LOCK_EXCLUSIVE => LockKind::Exclusive,
         MPI_LOCK_SHARED => LockKind::Shared,
@@ -80,7 +79,7 @@ fn lock(call: Call, kind: c_int, rank: c_int, _: c_int, win: MPI_Win) -> Outcome
 }
 
 fn unlock(call: Call, rank: c_int, win: MPI_Win) -> Outcome {
-    let win = find(call, win)?;
+    let win = call.process.window(win)?;
     match rank {
         MPI_PROC_NULL => Ok(()),
         _ => Ok(drive(call.may_block(), win.core.unlock(rank, *call.site))?),
@@ -88,18 +87,18 @@ fn unlock(call: Call, rank: c_int, win: MPI_Win) -> Outcome {
 }
 
 fn lock_all(call: Call, _: c_int, win: MPI_Win) -> Outcome {
-    let win = find(call, win)?;
+    let win = call.process.window(win)?;
     Ok(drive(call.may_block(), win.core.lock_all(*call.site))?)
 }
 
 fn unlock_all(call: Call, win: MPI_Win) -> Outcome {
-    let win = find(call, win)?;
+    let win = call.process.window(win)?;
     Ok(drive(call.may_block(), win.core.unlock_all(*call.site))?)
 }
 
 /// All accesses of this rank are complete, at the origin and at the target.
 fn flush(call: Call, rank: c_int, win: MPI_Win) -> Outcome {
-    let win = find(call, win)?;
+    let win = call.process.window(win)?;
     match rank {
         MPI_PROC_NULL => Ok(win.core.flush_all()?),
         _ => Ok(win.core.flush(rank)?),
@@ -107,10 +106,10 @@ fn flush(call: Call, rank: c_int, win: MPI_Win) -> Outcome {
 }
 
 fn flush_all(call: Call, win: MPI_Win) -> Outcome {
-    Ok(find(call, win)?.core.flush_all()?)
+    Ok(call.process.window(win)?.core.flush_all()?)
 }
 
 fn sync(call: Call, win: MPI_Win) -> Outcome {
-    find(call, win)?.core.sync();
+    call.process.window(win)?.core.sync();
     Ok(())
 }

@@ -22,14 +22,10 @@ use vrt_core::rma::access::Elsewhere;
 use vrt_core::rma::window;
 use vrt_slot::Arena;
 
-use super::{Part, Window, find};
-use crate::attribute::Attributes;
 use crate::call::{Call, functions};
-use crate::communicator::Comm;
-use crate::errhandler::Handler;
 use crate::fault::{Outcome, refuse};
-use crate::info::Info;
 use crate::numbers::Whole;
+use crate::object::{Attributes, Comm, Handler, Part, Window};
 
 functions! {
     MPI_Win_create / MPI_Win_create_c(
@@ -71,7 +67,7 @@ fn size_of(size: MPI_Aint) -> Outcome<usize> {
 /// Makes a window from each rank's contribution, and returns a handle of it to the program.
 unsafe fn make(call: Call, comm: &Comm, info: MPI_Info, own: &Own, win: *mut MPI_Win) -> Outcome {
     comm.expect_intra()?;
-    let info = Info::or_empty(call.process, info)?;
+    let info = call.process.info_or_empty(info)?;
     if own.unit <= 0 {
         refuse!(MPI_ERR_DISP, "the unit of displacements is {}: 1 and more are allowed", own.unit);
     }
@@ -176,7 +172,7 @@ unsafe fn allocate_shared<D: Whole>(
     comm.expect_intra()?;
     let (engine, site) = (comm.engine.clone(), *call.site);
     let node = create::node_now() as i32;
-    let apart = Info::or_empty(call.process, info)?.is_true("alloc_shared_noncontig");
+    let apart = call.process.info_or_empty(info)?.is_true("alloc_shared_noncontig");
     let told = async move {
         let mine = [node, size as u32 as i32, (size >> 32) as i32, apart.into()];
         create::all_gather(&engine, mine, site).await
@@ -247,7 +243,7 @@ unsafe fn create_dynamic(call: Call, info: MPI_Info, comm: MPI_Comm, win: *mut M
 
 /// Every address of a rank is valid in its dynamic windows: nothing has to be done.
 fn attach(call: Call, win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> Outcome {
-    let win = find(call, win)?;
+    let win = call.process.window(win)?;
     if win.part.flavor != MPI_WIN_FLAVOR_DYNAMIC {
         refuse!(MPI_ERR_RMA_FLAVOR, "the window is not a dynamic one");
     }
@@ -261,14 +257,14 @@ fn attach(call: Call, win: MPI_Win, base: *mut c_void, size: MPI_Aint) -> Outcom
 }
 
 fn detach(call: Call, win: MPI_Win, _: *const c_void) -> Outcome {
-    find(call, win).map(|_| ())
+    call.process.window(win).map(|_| ())
 }
 
 unsafe fn free(call: Call, win: *mut MPI_Win) -> Outcome {
     // SAFETY: the program gives its handle.
     let handle = unsafe { *win };
-    let found = find(call, handle)?;
-    found.attributes.delete_all(call.process, handle.0)?;
+    let found = call.process.window(handle)?;
+    found.attributes.delete_all(handle.0)?;
     call.process.windows.remove(handle.0);
     let Some(Window { core, owned, .. }) = Rc::into_inner(found) else {
         refuse!(MPI_ERR_WIN, "another call uses the window")

@@ -6,12 +6,12 @@ use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::comm::bytes::zeroed;
 use vrt_core::layout::{LONGEST, Signature};
-use vrt_core::pe::Room;
+use vrt_core::pe::{Completion, Room};
 
-use crate::datatype::{self, Use};
-use crate::fault::{Outcome, refuse};
+use super::datatype::{self, Types, Use};
+use super::status::Stat;
+use crate::fault::{Fault, Outcome, fault, refuse};
 use crate::numbers::{self, Whole};
-use crate::process::Process;
 
 /// Types are not compared: programs that represent the same bytes by two types (a `double` sent as
 /// `MPI_BYTE`) work with every MPI.
@@ -58,12 +58,12 @@ impl Outgoing {
     /// The elements are readable.
     #[inline(always)]
     pub(crate) unsafe fn of<N: Whole>(
-        process: &Process,
+        types: &Types,
         buf: *const c_void,
         count: N,
         datatype: MPI_Datatype,
     ) -> Outcome<Outgoing> {
-        let (count, datatype) = (numbers::count(count)?, Use::of(process, datatype)?);
+        let (count, datatype) = (numbers::count(count)?, Use::of(types, datatype)?);
         // SAFETY: as the caller promises.
         unsafe { Outgoing::of_elements(buf.cast(), count, &datatype) }
     }
@@ -96,10 +96,10 @@ impl Outgoing {
 }
 
 #[cold]
-fn missing(len: usize) -> Box<crate::fault::Fault> {
+fn missing(len: usize) -> Box<Fault> {
     let bytes = vrt_slot::report::count(len, "byte");
     let text = format!("the buffer is missing: {bytes} at the null pointer");
-    crate::fault::fault(MPI_ERR_BUFFER, text)
+    fault(MPI_ERR_BUFFER, text)
 }
 
 /// The destination of a message: contiguous bytes, or memory from which it is unpacked.
@@ -128,12 +128,12 @@ impl Incoming {
     /// The elements are writable until the message has arrived.
     #[inline(always)]
     pub(crate) unsafe fn of<N: Whole>(
-        process: &Process,
+        types: &Types,
         buf: *mut c_void,
         count: N,
         datatype: MPI_Datatype,
     ) -> Outcome<Incoming> {
-        let (count, datatype) = (numbers::count(count)?, Use::of(process, datatype)?);
+        let (count, datatype) = (numbers::count(count)?, Use::of(types, datatype)?);
         // SAFETY: as the caller promises.
         unsafe { Incoming::of_elements(buf.cast(), count, datatype) }
     }
@@ -177,6 +177,26 @@ impl Unpack {
         // SAFETY: as the caller promises.
         unsafe { self.datatype.unpack(&self.packed[..len], self.to, self.count) };
     }
+}
+
+/// The status of a message that has arrived, after unpacking it.
+///
+/// # Errors
+/// It was longer than its buffer.
+///
+/// # Safety
+/// The destination of unpacking is writable.
+#[inline(always)]
+pub(crate) unsafe fn finish(outcome: Completion, unpack: Option<&Unpack>) -> Outcome<Stat> {
+    let stat = Stat::of(&outcome);
+    if let Some(unpack) = unpack
+        && !stat.cancelled
+    {
+        // SAFETY: as the caller promises.
+        unsafe { unpack.put(usize::try_from(stat.bytes).unwrap_or(usize::MAX)) };
+    }
+    outcome.fitting()?;
+    Ok(stat)
 }
 
 /// Refuses `MPI_IN_PLACE` where it is not allowed.

@@ -1,0 +1,162 @@
+//! The three forms of collective operations: blocking, immediate, persistent.
+
+use vrt_abi::types::*;
+use vrt_core::comm::algorithms::Combined;
+use vrt_core::comm::now::combine_now;
+use vrt_core::operation;
+
+use crate::call::Call;
+use crate::fault::Outcome;
+use crate::object::request::{Buffers, Future_, State};
+use crate::object::{Comm, Request, Stat};
+
+/// Makes the future of an operation; its arguments are checked.
+pub(super) type Operation = Box<dyn Fn() -> Future_>;
+
+/// An operation whose future returns nothing.
+pub(super) fn operation<F: Future<Output = Outcome> + 'static>(
+    make: impl Fn() -> F + 'static,
+) -> Outcome<Operation> {
+    Ok(Box::new(move || {
+        let future = make();
+        Box::pin(async move { future.await.map(|()| Stat::EMPTY) })
+    }))
+}
+
+/// Executes a small operation on elements without gaps.
+#[inline(always)]
+pub(super) unsafe fn combined(call: Call, comm: &Comm, combined: &Combined) -> Outcome<bool> {
+    // SAFETY: as the caller promises.
+    Ok(unsafe { combine_now(call.may_block(), &comm.engine, *call.site, combined)? })
+}
+
+/// The blocking form.
+pub(super) fn blocking(call: Call, operation: Operation) -> Outcome {
+    operation::drive(call.may_block(), operation()).map(|_| ())
+}
+
+/// The immediate form.
+pub(super) unsafe fn immediate(
+    call: Call,
+    on: MPI_Comm,
+    operation: Operation,
+    request: *mut MPI_Request,
+) -> Outcome {
+    // SAFETY: the program gives room for a handle.
+    unsafe { Request::task(call.site, on, operation()).give(&call.process.requests, request) };
+    Ok(())
+}
+
+/// The communicator of a persistent operation: persistent operations are matched in the order in which they are made,
+/// and may be started in any order (MPI-4.1 section 6.13), so each has its own communicator.
+fn own_comm(call: Call, comm: MPI_Comm) -> Outcome<MPI_Comm> {
+    let whole = call.process.comm(comm)?;
+    let engine = operation::drive(call.may_block(), whole.duplicate(*call.site))?;
+    Ok(MPI_Comm(call.process.comms.add(Comm::new(engine))))
+}
+
+/// The persistent form; `make` creates the operation on a communicator.
+pub(super) unsafe fn persistent(
+    call: Call,
+    on: MPI_Comm,
+    info: MPI_Info,
+    make: impl FnOnce(MPI_Comm) -> Outcome<Operation>,
+    request: *mut MPI_Request,
+) -> Outcome {
+    call.process.info_or_empty(info)?;
+    let own = own_comm(call, on)?;
+    // The operation keeps what it needs of it.
+    let operation = make(own);
+    call.process.comms.remove(own.0);
+    let operation = operation?;
+    let start = Box::new(move || Ok((State::task(operation()), Buffers::default())));
+    // SAFETY: the program gives room for a handle.
+    unsafe { Request::persistent(call.site, on, start).give(&call.process.requests, request) };
+    Ok(())
+}
+
+/// Declares the three forms of operations, each made by the functions of a module; see [`three_forms!`].
+macro_rules! forms {
+    ($(
+        $blocking:ident $(/ $blocking_large:ident)?, $immediate:ident $(/ $immediate_large:ident)?,
+        $persistent:ident $(/ $persistent_large:ident)?
+            ($($arg:ident: $ty:ty),* $(,)?) = $make:ident;
+    )*) => {
+        $crate::call::functions! {$(
+            $blocking $(/ $blocking_large)? ($($arg: $ty,)* comm: MPI_Comm) on Comm(comm)
+                = $make::blocking;
+            $immediate $(/ $immediate_large)? (
+                $($arg: $ty,)* comm: MPI_Comm, request: *mut MPI_Request,
+            ) on Comm(comm) = $make::immediate;
+            $persistent $(/ $persistent_large)? (
+                $($arg: $ty,)* comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
+            ) on Comm(comm) = $make::persistent;
+        )*}
+    };
+}
+pub(super) use forms;
+
+/// The three forms of an operation that is made by a function of the same name: a module of functions that take C
+/// arguments. `now` names the function that executes a small operation without a future: it returns whether it did.
+macro_rules! three_forms {
+    ($name:ident $(<$($n:ident),+>)? ($($arg:ident: $ty:ty),* $(,)?)) => {
+        mod $name {
+            use super::*;
+
+            pub(super) unsafe fn blocking $(<$($n: Whole),+>)? (
+                call: Call, $($arg: $ty,)* comm: MPI_Comm,
+            ) -> Outcome {
+                // SAFETY: as the program promises.
+                $crate::collective::form::blocking(call, unsafe { super::$name(call, $($arg,)* comm)? })
+            }
+
+            $crate::collective::form::others!($name $(<$($n),+>)? ($($arg: $ty),*));
+        }
+    };
+    ($name:ident $(<$($n:ident),+>)? ($($arg:ident: $ty:ty),* $(,)?), now $now:ident) => {
+        mod $name {
+            use super::*;
+
+            pub(super) unsafe fn blocking $(<$($n: Whole),+>)? (
+                call: Call, $($arg: $ty,)* comm: MPI_Comm,
+            ) -> Outcome {
+                // SAFETY: as the program promises.
+                unsafe {
+                    if super::$now(call, $($arg,)* comm)? {
+                        return Ok(());
+                    }
+                    $crate::collective::form::blocking(call, super::$name(call, $($arg,)* comm)?)
+                }
+            }
+
+            $crate::collective::form::others!($name $(<$($n),+>)? ($($arg: $ty),*));
+        }
+    };
+}
+pub(super) use three_forms;
+
+/// The non-blocking forms.
+macro_rules! others {
+    ($name:ident $(<$($n:ident),+>)? ($($arg:ident: $ty:ty),*)) => {
+        pub(super) unsafe fn immediate $(<$($n: Whole),+>)? (
+            call: Call, $($arg: $ty,)* comm: MPI_Comm, request: *mut MPI_Request,
+        ) -> Outcome {
+            // SAFETY: as the program promises.
+            unsafe {
+                let operation = super::$name(call, $($arg,)* comm)?;
+                $crate::collective::form::immediate(call, comm, operation, request)
+            }
+        }
+
+        pub(super) unsafe fn persistent $(<$($n: Whole),+>)? (
+            call: Call, $($arg: $ty,)* comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
+        ) -> Outcome {
+            // SAFETY: as the program promises.
+            unsafe {
+                let make = |comm| super::$name(call, $($arg,)* comm);
+                $crate::collective::form::persistent(call, comm, info, make, request)
+            }
+        }
+    };
+}
+pub(super) use others;
