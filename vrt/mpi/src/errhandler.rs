@@ -27,6 +27,12 @@ functions! {
     MPI_Win_set_errhandler(win: MPI_Win, handler: MPI_Errhandler) on Win(win) = set_win;
     MPI_Win_get_errhandler(win: MPI_Win, handler: *mut MPI_Errhandler) on Win(win) = win_handler;
     MPI_Win_call_errhandler(win: MPI_Win, code: c_int) on Nothing = call_win;
+    MPI_Session_set_errhandler(session: MPI_Session, handler: MPI_Errhandler)
+        on Session(session) = set_session;
+    MPI_Session_get_errhandler(session: MPI_Session, handler: *mut MPI_Errhandler)
+        on Session(session) = session_handler;
+    MPI_Session_call_errhandler(session: MPI_Session, code: c_int)
+        on Session(session) = call_session;
     MPI_Errhandler_free(handler: *mut MPI_Errhandler) on Nothing when Always = free;
     MPI_Error_class(code: c_int, class: *mut c_int) on Nothing when Always = class;
     MPI_Error_string(code: c_int, string: *mut c_char, len: *mut c_int) on Nothing when Always = string;
@@ -38,95 +44,55 @@ functions! {
     MPI_Remove_error_string(code: c_int) on Nothing when Always = remove_string;
 }
 
-unsafe fn create(call: Call, made: Errhandler, handler: *mut MPI_Errhandler) -> Outcome {
-    // SAFETY: the program gives room for a handle.
-    unsafe { handler.write(MPI_Errhandler(call.process.errhandlers.add(made))) };
-    Ok(())
+macro_rules! create {
+    ($($name:ident($function:ty) = $made:expr;)*) => {$(
+        unsafe fn $name(
+            call: Call,
+            function: $function,
+            handler: *mut MPI_Errhandler,
+        ) -> Outcome {
+            let made = call.process.errhandlers.add($made(function));
+            // SAFETY: the program gives room for a handle.
+            unsafe { handler.write(MPI_Errhandler(made)) };
+            Ok(())
+        }
+    )*};
+}
+create! {
+    create_comm(MPI_Comm_errhandler_function) = Errhandler::Comm;
+    create_win(MPI_Win_errhandler_function) = Errhandler::Win;
+    create_file(MPI_File_errhandler_function) = |_| Errhandler::File;
+    create_session(MPI_Session_errhandler_function) = Errhandler::Session;
 }
 
-unsafe fn create_comm(
-    call: Call,
-    function: MPI_Comm_errhandler_function,
-    handler: *mut MPI_Errhandler,
-) -> Outcome {
-    // SAFETY: as the program promises.
-    unsafe { create(call, Errhandler::Comm(function), handler) }
-}
+/// Setting, querying and calling the handler of an object.
+macro_rules! handler {
+    ($($of:ident($handle:ty) on $on:ident: $set:ident, $ask:ident, $call:ident;)*) => {$(
+        fn $set(call: Call, object: $handle, handler: MPI_Errhandler) -> Outcome {
+            let object = call.process.$of(object)?;
+            object.errhandler.replace(Handler::of(&call.process.errhandlers, handler)?);
+            Ok(())
+        }
 
-unsafe fn create_win(
-    call: Call,
-    function: MPI_Win_errhandler_function,
-    handler: *mut MPI_Errhandler,
-) -> Outcome {
-    // SAFETY: as the program promises.
-    unsafe { create(call, Errhandler::Win(function), handler) }
-}
+        unsafe fn $ask(call: Call, object: $handle, handler: *mut MPI_Errhandler) -> Outcome {
+            let object = call.process.$of(object)?;
+            let found = object.errhandler.borrow().give(&call.process.errhandlers);
+            // SAFETY: the program gives room for a handle.
+            unsafe { handler.write(found) };
+            Ok(())
+        }
 
-unsafe fn create_file(
-    call: Call,
-    _: MPI_File_errhandler_function,
-    handler: *mut MPI_Errhandler,
-) -> Outcome {
-    // SAFETY: as the program promises.
-    unsafe { create(call, Errhandler::File, handler) }
+        fn $call(call: Call, object: $handle, code: c_int) -> Outcome {
+            call.process.$of(object)?;
+            raise(call, On::$on(object), fault(code, call.process.codes.text(code)));
+            Ok(())
+        }
+    )*};
 }
-
-unsafe fn create_session(
-    call: Call,
-    function: MPI_Session_errhandler_function,
-    handler: *mut MPI_Errhandler,
-) -> Outcome {
-    // SAFETY: as the program promises.
-    unsafe { create(call, Errhandler::Session(function), handler) }
-}
-
-fn set_comm(call: Call, comm: MPI_Comm, handler: MPI_Errhandler) -> Outcome {
-    let comm = call.process.comm(comm)?;
-    let handler = Handler::of(&call.process.errhandlers, handler)?;
-    comm.errhandler.replace(handler);
-    Ok(())
-}
-
-unsafe fn comm_handler(call: Call, comm: MPI_Comm, handler: *mut MPI_Errhandler) -> Outcome {
-    let comm = call.process.comm(comm)?;
-    let found = comm.errhandler.borrow().give(&call.process.errhandlers);
-    // SAFETY: the program gives room for a handle.
-    unsafe { handler.write(found) };
-    Ok(())
-}
-
-/// The program calls the handler of an object.
-///
-/// # Errors
-/// None.
-pub(crate) fn called(call: Call, on: On, code: c_int) -> Outcome {
-    let text = call.process.codes.text(code);
-    raise(call, on, fault(code, text));
-    Ok(())
-}
-
-fn call_comm(call: Call, comm: MPI_Comm, code: c_int) -> Outcome {
-    call.process.comm(comm)?;
-    called(call, On::Comm(comm), code)
-}
-
-fn set_win(call: Call, win: MPI_Win, handler: MPI_Errhandler) -> Outcome {
-    let win = call.process.window(win)?;
-    win.errhandler.replace(Handler::of(&call.process.errhandlers, handler)?);
-    Ok(())
-}
-
-unsafe fn win_handler(call: Call, win: MPI_Win, handler: *mut MPI_Errhandler) -> Outcome {
-    let win = call.process.window(win)?;
-    let found = win.errhandler.borrow().give(&call.process.errhandlers);
-    // SAFETY: the program gives room for a handle.
-    unsafe { handler.write(found) };
-    Ok(())
-}
-
-fn call_win(call: Call, win: MPI_Win, code: c_int) -> Outcome {
-    call.process.window(win)?;
-    called(call, On::Win(win), code)
+handler! {
+    comm(MPI_Comm) on Comm: set_comm, comm_handler, call_comm;
+    window(MPI_Win) on Win: set_win, win_handler, call_win;
+    session(MPI_Session) on Session: set_session, session_handler, call_session;
 }
 
 unsafe fn free(call: Call, handler: *mut MPI_Errhandler) -> Outcome {

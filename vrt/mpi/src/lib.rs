@@ -6,17 +6,21 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `program`, `life` | running a program as ranks; how each rank begins and ends |
+//! | `program`, `life`, `thread_exit`, `abort` | running a program as ranks; how each rank begins and ends |
+//! | `libraries`, `symbols` | what a rank looks up in its image, and what images are bound to |
 //! | `call`, `fault`, `errhandler` | the entry of functions, and error handling |
 //! | `process`, `handles` | a rank's MPI state: tables of handles |
-//! | `numbers`, `text`, `buffer` | arguments of programs: counts, strings, buffers |
-//! | `send`, `receive`, `probe`, `request`, `generalized`, `status` | point-to-point (MPI-4.1 chapter 3) |
+//! | `object` | what is in these tables, and the buffers that messages come from and go to |
+//! | `numbers`, `text` | arguments of programs: counts, strings |
+//! | `send`, `receive`, `exchange`, `probe`, `request`, `generalized`, `status` | point-to-point (MPI-4.1 chapter 3) |
 //! | `datatype` | chapter 5 |
 //! | `collective`, `op` | chapter 6 |
 //! | `communicator`, `group`, `attribute` | chapter 7 |
 //! | `topology` | chapter 8 |
-//! | `environment`, `info` | chapters 9 to 11 |
+//! | `environment`, `info`, `session` | chapters 9 to 11 |
 //! | `window` | chapter 12 |
+//!
+//! Imports go one way, down the table of layers in docs/ARCHITECTURE.md.
 
 #![cfg_attr(
     not(test),

@@ -117,9 +117,13 @@ unsafe fn wait(call: Call, handle: *mut MPI_Request, status: *mut MPI_Status) ->
     Ok(())
 }
 
-/// Lets other ranks run once, if that could change something.
-fn progress(call: Call) {
-    operation::yield_now(call.may_block());
+/// Checks a condition: if it does not hold, once more after other ranks have run, as that could change it.
+#[inline]
+fn check_twice(call: Call, is_so: impl Fn() -> bool) -> bool {
+    is_so() || {
+        operation::yield_now(call.may_block());
+        is_so()
+    }
 }
 
 unsafe fn test(
@@ -135,10 +139,7 @@ unsafe fn test(
             Stat::give_empty(status);
             return Ok(());
         };
-        if !request.is_ready() {
-            progress(call);
-        }
-        let is_ready = request.is_ready();
+        let is_ready = check_twice(call, || request.is_ready());
         flag.write(is_ready.into());
         if is_ready {
             match complete(call, &request, handle) {
@@ -246,11 +247,7 @@ unsafe fn test_all(
     // SAFETY: the program gives so many handles and statuses, and room for a flag.
     unsafe {
         let found = find_all(&call.process.requests, count, handles)?;
-        let all_ready = || found.iter().flatten().all(|request| request.is_ready());
-        if !all_ready() {
-            progress(call);
-        }
-        let is_ready = all_ready();
+        let is_ready = check_twice(call, || found.iter().flatten().all(|it| it.is_ready()));
         flag.write(is_ready.into());
         if is_ready {
             return wait_all(call, count, handles, statuses);
@@ -265,12 +262,15 @@ fn active(found: Vec<Option<Rc<Request>>>) -> Vec<(usize, Rc<Request>)> {
     placed.filter(|(_, request)| request.is_active()).collect()
 }
 
+fn is_one_ready(active: &[(usize, Rc<Request>)]) -> bool {
+    active.iter().any(|(_, request)| request.is_ready())
+}
+
 /// Waits until one of some requests is ready.
 fn wait_for_one(call: Call, active: &[(usize, Rc<Request>)]) {
-    let is_so = || active.iter().any(|(_, request)| request.is_ready());
-    if !is_so() {
+    if !is_one_ready(active) {
         let pattern = active.iter().find_map(|(_, request)| request.pattern());
-        wait_until(call.may_block(), *call.site, pattern, is_so);
+        wait_until(call.may_block(), *call.site, pattern, || is_one_ready(active));
     }
 }
 
@@ -333,9 +333,7 @@ unsafe fn test_any(
             Stat::give_empty(status);
             return Ok(());
         }
-        if !active.iter().any(|(_, request)| request.is_ready()) {
-            progress(call);
-        }
+        check_twice(call, || is_one_ready(&active));
         flag.write(1);
         let found = any_ready(call, &active, handles, index, status)?;
         flag.write(found.into());
@@ -394,8 +392,8 @@ unsafe fn test_some(
     // SAFETY: the program gives so many handles, and room for as many indices and statuses.
     unsafe {
         let active = active(find_all(&call.process.requests, count, handles)?);
-        if !active.is_empty() && !active.iter().any(|(_, request)| request.is_ready()) {
-            progress(call);
+        if !active.is_empty() {
+            check_twice(call, || is_one_ready(&active));
         }
         some_ready(call, active, handles, done, indices, statuses)
     }
@@ -446,10 +444,7 @@ unsafe fn get_status(
     status: *mut MPI_Status,
 ) -> Outcome {
     let request = call.process.requests.find(handle)?;
-    if request.as_ref().is_some_and(|request| !request.is_ready()) {
-        progress(call);
-    }
-    let is_ready = request.as_ref().is_none_or(|request| request.is_ready());
+    let is_ready = check_twice(call, || request.as_ref().is_none_or(|request| request.is_ready()));
     // SAFETY: the program gives room for a flag and a status.
     unsafe {
         flag.write(is_ready.into());
@@ -473,11 +468,7 @@ unsafe fn get_status_all(
     // SAFETY: the program gives so many handles and statuses, and room for a flag.
     unsafe {
         let found = find_all(&call.process.requests, count, handles)?;
-        let all_ready = || found.iter().flatten().all(|request| request.is_ready());
-        if !all_ready() {
-            progress(call);
-        }
-        let is_ready = all_ready();
+        let is_ready = check_twice(call, || found.iter().flatten().all(|it| it.is_ready()));
         flag.write(is_ready.into());
         for (at, request) in found.iter().enumerate().filter(|_| is_ready) {
             match request {
@@ -506,11 +497,8 @@ unsafe fn get_status_any(
             Stat::give_empty(status);
             return Ok(());
         }
-        let ready = || active.iter().find(|(_, request)| request.is_ready());
-        if ready().is_none() {
-            progress(call);
-        }
-        let found = ready();
+        check_twice(call, || is_one_ready(&active));
+        let found = active.iter().find(|(_, request)| request.is_ready());
         flag.write(found.is_some().into());
         if let Some((at, request)) = found {
             index.write(numbers::int(*at));
@@ -535,12 +523,9 @@ unsafe fn get_status_some(
             done.write(MPI_UNDEFINED);
             return Ok(());
         }
-        let is_ready = |(_, request): &&(usize, Rc<Request>)| request.is_ready();
-        if !active.iter().any(|request| is_ready(&request)) {
-            progress(call);
-        }
+        check_twice(call, || is_one_ready(&active));
         let mut ready = 0;
-        for (nth, (at, request)) in active.iter().filter(is_ready).enumerate() {
+        for (nth, (at, request)) in active.iter().filter(|(_, it)| it.is_ready()).enumerate() {
             indices.add(nth).write(numbers::int(*at));
             request.look().give(status_at(statuses, nth));
             ready = nth.saturating_add(1);

@@ -117,6 +117,9 @@ unsafe fn send_by<N: Whole>(
     (buf, count, datatype): (*const c_void, N, MPI_Datatype),
     to: (c_int, c_int, MPI_Comm),
 ) -> Outcome {
+    if mode == Mode::Buffered {
+        expect_room(call, count, datatype, to.2)?;
+    }
     // SAFETY: the program gives elements that are readable.
     unsafe {
         match buffer::dense(buf, count, datatype)? {
@@ -154,49 +157,33 @@ unsafe fn send_bytes(
     Ok(())
 }
 
-unsafe fn send<N: Whole>(
-    call: Call,
-    buf: *const c_void,
-    count: N,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Outcome {
-    // SAFETY: as the program promises.
-    unsafe { send_by(call, Mode::Standard, (buf, count, datatype), (dest, tag, comm)) }
+macro_rules! blocking {
+    ($($name:ident $mode:ident;)*) => {$(
+        unsafe fn $name<N: Whole>(
+            call: Call,
+            buf: *const c_void,
+            count: N,
+            datatype: MPI_Datatype,
+            dest: c_int,
+            tag: c_int,
+            comm: MPI_Comm,
+        ) -> Outcome {
+            let (data, to) = ((buf, count, datatype), (dest, tag, comm));
+            // SAFETY: as the program promises.
+            unsafe { send_by(call, Mode::$mode, data, to) }
+        }
+    )*};
 }
-
-unsafe fn ssend<N: Whole>(
-    call: Call,
-    buf: *const c_void,
-    count: N,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Outcome {
-    // SAFETY: as the program promises.
-    unsafe { send_by(call, Mode::Synchronous, (buf, count, datatype), (dest, tag, comm)) }
-}
-
-unsafe fn bsend<N: Whole>(
-    call: Call,
-    buf: *const c_void,
-    count: N,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-) -> Outcome {
-    expect_room(call, numbers::count(count)?, datatype, comm)?;
-    // SAFETY: as the program promises.
-    unsafe { send_by(call, Mode::Buffered, (buf, count, datatype), (dest, tag, comm)) }
+blocking! {
+    send Standard;
+    ssend Synchronous;
+    bsend Buffered;
 }
 
 /// A buffered send requires a buffer from the program, though it is not used: what would not fit there with another MPI
 /// is refused here, too.
-fn expect_room(call: Call, count: usize, datatype: MPI_Datatype, comm: MPI_Comm) -> Outcome {
+fn expect_room<N: Whole>(call: Call, count: N, datatype: MPI_Datatype, comm: MPI_Comm) -> Outcome {
+    let count = numbers::count(count)?;
     let of_comm = call.process.comm(comm)?.buffer.get();
     let (_, room) = if of_comm.1 > 0 { of_comm } else { call.process.buffer.get() };
     let needed = Use::of(&call.process.types, datatype)?.bytes(count)?;
@@ -231,6 +218,9 @@ unsafe fn isend_by<N: Whole>(
     (dest, tag, on): (c_int, c_int, MPI_Comm),
     request: *mut MPI_Request,
 ) -> Outcome {
+    if mode == Mode::Buffered {
+        expect_room(call, count, datatype, on)?;
+    }
     let comm = call.process.comm(on)?;
     // SAFETY: the program gives elements that stay until the request is done, and room for a handle.
     unsafe {
@@ -239,45 +229,6 @@ unsafe fn isend_by<N: Whole>(
         Request::new(call.site, on, begin(data, message)).give(&call.process.requests, request);
     }
     Ok(())
-}
-
-macro_rules! immediate {
-    ($($name:ident $mode:ident;)*) => {$(
-        unsafe fn $name<N: Whole>(
-            call: Call,
-            buf: *const c_void,
-            count: N,
-            datatype: MPI_Datatype,
-            dest: c_int,
-            tag: c_int,
-            comm: MPI_Comm,
-            request: *mut MPI_Request,
-        ) -> Outcome {
-            let (data, to) = ((buf, count, datatype), (dest, tag, comm));
-            // SAFETY: as the program promises.
-            unsafe { isend_by(call, Mode::$mode, data, to, request) }
-        }
-    )*};
-}
-immediate! {
-    isend Standard;
-    issend Synchronous;
-}
-
-unsafe fn ibsend<N: Whole>(
-    call: Call,
-    buf: *const c_void,
-    count: N,
-    datatype: MPI_Datatype,
-    dest: c_int,
-    tag: c_int,
-    comm: MPI_Comm,
-    request: *mut MPI_Request,
-) -> Outcome {
-    expect_room(call, numbers::count(count)?, datatype, comm)?;
-    let (data, to) = ((buf, count, datatype), (dest, tag, comm));
-    // SAFETY: as the program promises.
-    unsafe { isend_by(call, Mode::Buffered, data, to, request) }
 }
 
 unsafe fn init_by<N: Whole>(
@@ -309,8 +260,8 @@ unsafe fn init_by<N: Whole>(
     Ok(())
 }
 
-macro_rules! persistent {
-    ($($name:ident $mode:ident;)*) => {$(
+macro_rules! requested {
+    ($by:ident: $($name:ident $mode:ident;)*) => {$(
         unsafe fn $name<N: Whole>(
             call: Call,
             buf: *const c_void,
@@ -323,11 +274,16 @@ macro_rules! persistent {
         ) -> Outcome {
             let (data, to) = ((buf, count, datatype), (dest, tag, comm));
             // SAFETY: as the program promises.
-            unsafe { init_by(call, Mode::$mode, data, to, request) }
+            unsafe { $by(call, Mode::$mode, data, to, request) }
         }
     )*};
 }
-persistent! {
+requested! { isend_by:
+    isend Standard;
+    issend Synchronous;
+    ibsend Buffered;
+}
+requested! { init_by:
     send_init Standard;
     ssend_init Synchronous;
     bsend_init Buffered;

@@ -14,10 +14,9 @@ use vrt_core::comm::{create, inter};
 use vrt_core::operation;
 
 use crate::call::{Call, functions};
-use crate::errhandler;
 use crate::fault::{Outcome, refuse};
 use crate::numbers;
-use crate::object::{Comm, Handler, Info, On, Session};
+use crate::object::{Comm, Handler, Info, Session};
 use crate::text;
 
 /// The names of groups.
@@ -37,11 +36,6 @@ functions! {
         on Session(session) = set_info;
     MPI_Group_from_session_pset(session: MPI_Session, name: *const c_char, group: *mut MPI_Group)
         on Session(session) = group;
-    MPI_Session_set_errhandler(session: MPI_Session, handler: MPI_Errhandler)
-        on Session(session) = set_handler;
-    MPI_Session_get_errhandler(session: MPI_Session, handler: *mut MPI_Errhandler)
-        on Session(session) = get_handler;
-    MPI_Session_call_errhandler(session: MPI_Session, code: c_int) on Session(session) = call_handler;
     MPI_Comm_create_from_group(
         group: MPI_Group, tag: *const c_char, info: MPI_Info, handler: MPI_Errhandler,
         comm: *mut MPI_Comm,
@@ -156,24 +150,6 @@ unsafe fn group(
     // SAFETY: as above.
     unsafe { group.write(MPI_Group(call.process.groups.add(found))) };
     Ok(())
-}
-
-fn set_handler(call: Call, session: MPI_Session, handler: MPI_Errhandler) -> Outcome {
-    let handler = Handler::of(&call.process.errhandlers, handler)?;
-    call.process.session(session)?.errhandler.replace(handler);
-    Ok(())
-}
-
-unsafe fn get_handler(call: Call, session: MPI_Session, handler: *mut MPI_Errhandler) -> Outcome {
-    let found = call.process.session(session)?.errhandler.borrow().give(&call.process.errhandlers);
-    // SAFETY: the program gives room for a handle.
-    unsafe { handler.write(found) };
-    Ok(())
-}
-
-fn call_handler(call: Call, session: MPI_Session, code: c_int) -> Outcome {
-    call.process.session(session)?;
-    errhandler::called(call, On::Session(session), code)
 }
 
 /// The tag of messages between ranks that make a communicator under a name.

@@ -115,38 +115,23 @@ unsafe fn test_cancelled(_: Call, status: *const MPI_Status, flag: *mut c_int) -
     Ok(())
 }
 
-unsafe fn get_source(_: Call, status: *const MPI_Status, source: *mut c_int) -> Outcome {
-    // SAFETY: the program gives a status and room for a number.
-    unsafe { source.write((*status).MPI_SOURCE) };
-    Ok(())
-}
+macro_rules! fields {
+    ($($get:ident, $set:ident: $field:ident;)*) => {$(
+        unsafe fn $get(_: Call, status: *const MPI_Status, value: *mut c_int) -> Outcome {
+            // SAFETY: the program gives a status and room for a number.
+            unsafe { value.write((*status).$field) };
+            Ok(())
+        }
 
-unsafe fn get_tag(_: Call, status: *const MPI_Status, tag: *mut c_int) -> Outcome {
-    // SAFETY: the program gives a status and room for a number.
-    unsafe { tag.write((*status).MPI_TAG) };
-    Ok(())
+        unsafe fn $set(_: Call, status: *mut MPI_Status, value: c_int) -> Outcome {
+            // SAFETY: the program gives a status.
+            unsafe { (*status).$field = value };
+            Ok(())
+        }
+    )*};
 }
-
-unsafe fn get_error(_: Call, status: *const MPI_Status, error: *mut c_int) -> Outcome {
-    // SAFETY: the program gives a status and room for a number.
-    unsafe { error.write((*status).MPI_ERROR) };
-    Ok(())
-}
-
-unsafe fn set_source(_: Call, status: *mut MPI_Status, source: c_int) -> Outcome {
-    // SAFETY: the program gives a status.
-    unsafe { (*status).MPI_SOURCE = source };
-    Ok(())
-}
-
-unsafe fn set_tag(_: Call, status: *mut MPI_Status, tag: c_int) -> Outcome {
-    // SAFETY: the program gives a status.
-    unsafe { (*status).MPI_TAG = tag };
-    Ok(())
-}
-
-unsafe fn set_error(_: Call, status: *mut MPI_Status, error: c_int) -> Outcome {
-    // SAFETY: the program gives a status.
-    unsafe { (*status).MPI_ERROR = error };
-    Ok(())
+fields! {
+    get_source, set_source: MPI_SOURCE;
+    get_tag, set_tag: MPI_TAG;
+    get_error, set_error: MPI_ERROR;
 }

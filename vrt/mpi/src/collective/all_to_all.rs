@@ -6,7 +6,7 @@ use std::rc::Rc;
 use vrt_abi::types::*;
 use vrt_core::comm::algorithms::{Collective, Combined, In, Out};
 
-use super::form::{Operation, combined, forms, operation, three_forms};
+use super::form::{Operation, combined, forms, operation};
 use super::inter;
 use super::parts::{
     Source, Target, datas, expect_equal, input, input_of, output, put, rooms, targets,
@@ -24,34 +24,29 @@ forms! {
     MPI_Allgather_init / MPI_Allgather_init_c(
         sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
         recvcount: N, recvtype: MPI_Datatype,
-    ) = allgather;
+    ) = allgather<N> now allgather_now;
     MPI_Allgatherv / MPI_Allgatherv_c, MPI_Iallgatherv / MPI_Iallgatherv_c,
     MPI_Allgatherv_init / MPI_Allgatherv_init_c(
         sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
         recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype,
-    ) = allgatherv;
+    ) = allgatherv<N, D>;
     MPI_Alltoall / MPI_Alltoall_c, MPI_Ialltoall / MPI_Ialltoall_c,
     MPI_Alltoall_init / MPI_Alltoall_init_c(
         sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
         recvcount: N, recvtype: MPI_Datatype,
-    ) = alltoall;
+    ) = alltoall<N> now alltoall_now;
     MPI_Alltoallv / MPI_Alltoallv_c, MPI_Ialltoallv / MPI_Ialltoallv_c,
     MPI_Alltoallv_init / MPI_Alltoallv_init_c(
         sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D, sendtype: MPI_Datatype,
         recvbuf: *mut c_void, recvcounts: *const N, rdispls: *const D, recvtype: MPI_Datatype,
-    ) = alltoallv;
+    ) = alltoallv<N, D>;
     MPI_Alltoallw / MPI_Alltoallw_c, MPI_Ialltoallw / MPI_Ialltoallw_c,
     MPI_Alltoallw_init / MPI_Alltoallw_init_c(
         sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D,
         sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const N,
         rdispls: *const D, recvtypes: *const MPI_Datatype,
-    ) = alltoallw;
+    ) = alltoallw<N, D>;
 }
-
-three_forms!(allgather<N>(
-    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: N, recvtype: MPI_Datatype,
-), now allgather_now);
 
 #[inline(always)]
 unsafe fn allgather_now<N: Whole>(
@@ -121,11 +116,6 @@ unsafe fn allgather<N: Whole>(
     })
 }
 
-three_forms!(allgatherv<N, D>(
-    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype,
-));
-
 unsafe fn allgatherv<N: Whole, D: Whole>(
     call: Call,
     sendbuf: *const c_void,
@@ -168,11 +158,6 @@ unsafe fn allgatherv<N: Whole, D: Whole>(
         }
     })
 }
-
-three_forms!(alltoall<N>(
-    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: N, recvtype: MPI_Datatype,
-), now alltoall_now);
 
 #[inline(always)]
 unsafe fn alltoall_now<N: Whole>(
@@ -289,11 +274,6 @@ fn alltoall_of(
     })
 }
 
-three_forms!(alltoallv<N, D>(
-    sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D, sendtype: MPI_Datatype,
-    recvbuf: *mut c_void, recvcounts: *const N, rdispls: *const D, recvtype: MPI_Datatype,
-));
-
 unsafe fn alltoallv<N: Whole, D: Whole>(
     call: Call,
     sendbuf: *const c_void,
@@ -323,12 +303,6 @@ unsafe fn alltoallv<N: Whole, D: Whole>(
         alltoall_of(comm, site, sources, room)
     }
 }
-
-three_forms!(alltoallw<N, D>(
-    sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D,
-    sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const N,
-    rdispls: *const D, recvtypes: *const MPI_Datatype,
-));
 
 unsafe fn alltoallw<N: Whole, D: Whole>(
     call: Call,

@@ -7,17 +7,15 @@ use vrt_core::Site;
 use vrt_core::comm::algorithms::{Collective, Combined};
 use vrt_core::operation;
 
-use super::form::{Operation, combined, forms, operation, three_forms};
+use super::form::{Operation, combined, forms, operation};
 use super::inter;
 use crate::call::Call;
 use crate::fault::Outcome;
 use crate::object::Comm;
 
 forms! {
-    MPI_Barrier, MPI_Ibarrier, MPI_Barrier_init() = barrier;
+    MPI_Barrier, MPI_Ibarrier, MPI_Barrier_init() = barrier now barrier_now;
 }
-three_forms!(barrier(), now barrier_now);
-
 #[inline(always)]
 unsafe fn barrier_now(call: Call, comm: MPI_Comm) -> Outcome<bool> {
     let comm = call.process.comm(comm)?;

@@ -75,12 +75,13 @@ pub(super) unsafe fn persistent(
     Ok(())
 }
 
-/// Declares the three forms of operations, each made by the functions of a module; see [`three_forms!`].
+/// Declares the three forms of operations, each made by the function that is named; `now` names one that executes a small
+/// operation without a future: it returns whether it did.
 macro_rules! forms {
     ($(
         $blocking:ident $(/ $blocking_large:ident)?, $immediate:ident $(/ $immediate_large:ident)?,
         $persistent:ident $(/ $persistent_large:ident)?
-            ($($arg:ident: $ty:ty),* $(,)?) = $make:ident;
+            ($($arg:ident: $ty:ty),* $(,)?) = $make:ident $(<$($n:ident),+>)? $(now $now:ident)?;
     )*) => {
         $crate::call::functions! {$(
             $blocking $(/ $blocking_large)? ($($arg: $ty,)* comm: MPI_Comm) on Comm(comm)
@@ -92,52 +93,34 @@ macro_rules! forms {
                 $($arg: $ty,)* comm: MPI_Comm, info: MPI_Info, request: *mut MPI_Request,
             ) on Comm(comm) = $make::persistent;
         )*}
+
+        $(
+            /// The forms, as functions that take C arguments.
+            mod $make {
+                use super::*;
+
+                $crate::collective::form::three_forms!(
+                    $make $(<$($n),+>)? ($($arg: $ty),*) $(now $now)?
+                );
+            }
+        )*
     };
 }
 pub(super) use forms;
 
-/// The three forms of an operation that is made by a function of the same name: a module of functions that take C
-/// arguments. `now` names the function that executes a small operation without a future: it returns whether it did.
+/// The three forms of an operation.
 macro_rules! three_forms {
-    ($name:ident $(<$($n:ident),+>)? ($($arg:ident: $ty:ty),* $(,)?)) => {
-        mod $name {
-            use super::*;
-
-            pub(super) unsafe fn blocking $(<$($n: Whole),+>)? (
-                call: Call, $($arg: $ty,)* comm: MPI_Comm,
-            ) -> Outcome {
-                // SAFETY: as the program promises.
-                $crate::collective::form::blocking(call, unsafe { super::$name(call, $($arg,)* comm)? })
+    ($name:ident $(<$($n:ident),+>)? ($($arg:ident: $ty:ty),*) $(now $now:ident)?) => {
+        pub(super) unsafe fn blocking $(<$($n: Whole),+>)? (
+            call: Call, $($arg: $ty,)* comm: MPI_Comm,
+        ) -> Outcome {
+            // SAFETY: as the program promises.
+            unsafe {
+                $crate::collective::form::now!($($now)? (call, $($arg,)* comm));
+                $crate::collective::form::blocking(call, super::$name(call, $($arg,)* comm)?)
             }
-
-            $crate::collective::form::others!($name $(<$($n),+>)? ($($arg: $ty),*));
         }
-    };
-    ($name:ident $(<$($n:ident),+>)? ($($arg:ident: $ty:ty),* $(,)?), now $now:ident) => {
-        mod $name {
-            use super::*;
 
-            pub(super) unsafe fn blocking $(<$($n: Whole),+>)? (
-                call: Call, $($arg: $ty,)* comm: MPI_Comm,
-            ) -> Outcome {
-                // SAFETY: as the program promises.
-                unsafe {
-                    if super::$now(call, $($arg,)* comm)? {
-                        return Ok(());
-                    }
-                    $crate::collective::form::blocking(call, super::$name(call, $($arg,)* comm)?)
-                }
-            }
-
-            $crate::collective::form::others!($name $(<$($n),+>)? ($($arg: $ty),*));
-        }
-    };
-}
-pub(super) use three_forms;
-
-/// The non-blocking forms.
-macro_rules! others {
-    ($name:ident $(<$($n:ident),+>)? ($($arg:ident: $ty:ty),*)) => {
         pub(super) unsafe fn immediate $(<$($n: Whole),+>)? (
             call: Call, $($arg: $ty,)* comm: MPI_Comm, request: *mut MPI_Request,
         ) -> Outcome {
@@ -159,4 +142,15 @@ macro_rules! others {
         }
     };
 }
-pub(super) use others;
+pub(super) use three_forms;
+
+/// Returns if a small operation has been executed.
+macro_rules! now {
+    ($arguments:tt) => {};
+    ($now:ident $arguments:tt) => {
+        if super::$now $arguments? {
+            return Ok(());
+        }
+    };
+}
+pub(super) use now;

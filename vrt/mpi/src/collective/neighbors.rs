@@ -8,7 +8,7 @@ use vrt_core::Site;
 use vrt_core::comm::algorithms::Collective;
 use vrt_core::comm::neighbors::{self, Neighbors};
 
-use super::form::{Operation, forms, operation, three_forms};
+use super::form::{Operation, forms, operation};
 use super::parts::{Source, Target, input, output, put, targets, typed_targets};
 use crate::call::Call;
 use crate::fault::Outcome;
@@ -22,32 +22,32 @@ forms! {
     MPI_Neighbor_allgather_init / MPI_Neighbor_allgather_init_c(
         sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
         recvcount: N, recvtype: MPI_Datatype,
-    ) = allgather;
+    ) = allgather<N>;
     MPI_Neighbor_allgatherv / MPI_Neighbor_allgatherv_c,
     MPI_Ineighbor_allgatherv / MPI_Ineighbor_allgatherv_c,
     MPI_Neighbor_allgatherv_init / MPI_Neighbor_allgatherv_init_c(
         sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
         recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype,
-    ) = allgatherv;
+    ) = allgatherv<N, D>;
     MPI_Neighbor_alltoall / MPI_Neighbor_alltoall_c,
     MPI_Ineighbor_alltoall / MPI_Ineighbor_alltoall_c,
     MPI_Neighbor_alltoall_init / MPI_Neighbor_alltoall_init_c(
         sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
         recvcount: N, recvtype: MPI_Datatype,
-    ) = alltoall;
+    ) = alltoall<N>;
     MPI_Neighbor_alltoallv / MPI_Neighbor_alltoallv_c,
     MPI_Ineighbor_alltoallv / MPI_Ineighbor_alltoallv_c,
     MPI_Neighbor_alltoallv_init / MPI_Neighbor_alltoallv_init_c(
         sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D, sendtype: MPI_Datatype,
         recvbuf: *mut c_void, recvcounts: *const N, rdispls: *const D, recvtype: MPI_Datatype,
-    ) = alltoallv;
+    ) = alltoallv<N, D>;
     MPI_Neighbor_alltoallw / MPI_Neighbor_alltoallw_c,
     MPI_Ineighbor_alltoallw / MPI_Ineighbor_alltoallw_c,
     MPI_Neighbor_alltoallw_init / MPI_Neighbor_alltoallw_init_c(
         sendbuf: *const c_void, sendcounts: *const N, sdispls: *const MPI_Aint,
         sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const N,
         rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype,
-    ) = alltoallw;
+    ) = alltoallw<N>;
 }
 
 /// The neighbours of a rank.
@@ -91,11 +91,6 @@ fn exchange(
     })
 }
 
-three_forms!(allgather<N>(
-    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: N, recvtype: MPI_Datatype,
-));
-
 unsafe fn allgather<N: Whole>(
     call: Call,
     sendbuf: *const c_void,
@@ -115,11 +110,6 @@ unsafe fn allgather<N: Whole>(
     let targets = target.parts(around.sources.len())?;
     exchange(comm, *call.site, around, sources, targets)
 }
-
-three_forms!(allgatherv<N, D>(
-    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype,
-));
 
 unsafe fn allgatherv<N: Whole, D: Whole>(
     call: Call,
@@ -144,11 +134,6 @@ unsafe fn allgatherv<N: Whole, D: Whole>(
     exchange(comm, *call.site, around, sources, targets)
 }
 
-three_forms!(alltoall<N>(
-    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: N, recvtype: MPI_Datatype,
-));
-
 unsafe fn alltoall<N: Whole>(
     call: Call,
     sendbuf: *const c_void,
@@ -169,11 +154,6 @@ unsafe fn alltoall<N: Whole>(
     let targets = target.parts(around.sources.len())?;
     exchange(comm, *call.site, around, sources, targets)
 }
-
-three_forms!(alltoallv<N, D>(
-    sendbuf: *const c_void, sendcounts: *const N, sdispls: *const D, sendtype: MPI_Datatype,
-    recvbuf: *mut c_void, recvcounts: *const N, rdispls: *const D, recvtype: MPI_Datatype,
-));
 
 unsafe fn alltoallv<N: Whole, D: Whole>(
     call: Call,
@@ -202,12 +182,6 @@ unsafe fn alltoallv<N: Whole, D: Whole>(
     let sources = sources.iter().map(Target::as_source).collect();
     exchange(comm, *call.site, around, sources, targets)
 }
-
-three_forms!(alltoallw<N>(
-    sendbuf: *const c_void, sendcounts: *const N, sdispls: *const MPI_Aint,
-    sendtypes: *const MPI_Datatype, recvbuf: *mut c_void, recvcounts: *const N,
-    rdispls: *const MPI_Aint, recvtypes: *const MPI_Datatype,
-));
 
 unsafe fn alltoallw<N: Whole>(
     call: Call,

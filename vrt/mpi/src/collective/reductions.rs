@@ -8,7 +8,7 @@ use vrt_abi::types::*;
 use vrt_core::comm::algorithms::{Collective, Combined};
 use vrt_core::comm::bytes::zeroed;
 
-use super::form::{Operation, combined, forms, operation, three_forms};
+use super::form::{Operation, combined, forms, operation};
 use super::inter;
 use super::parts::{Source, Target, input_of, output_of};
 use super::root::{Root, root_of};
@@ -23,33 +23,28 @@ forms! {
     MPI_Reduce / MPI_Reduce_c, MPI_Ireduce / MPI_Ireduce_c, MPI_Reduce_init / MPI_Reduce_init_c(
         sendbuf: *const c_void, recvbuf: *mut c_void, count: N, datatype: MPI_Datatype, op: MPI_Op,
         root: c_int,
-    ) = reduce;
+    ) = reduce<N> now reduce_now;
     MPI_Allreduce / MPI_Allreduce_c, MPI_Iallreduce / MPI_Iallreduce_c,
     MPI_Allreduce_init / MPI_Allreduce_init_c(
         sendbuf: *const c_void, recvbuf: *mut c_void, count: N, datatype: MPI_Datatype, op: MPI_Op,
-    ) = allreduce;
+    ) = allreduce<N> now allreduce_now;
     MPI_Reduce_scatter / MPI_Reduce_scatter_c, MPI_Ireduce_scatter / MPI_Ireduce_scatter_c,
     MPI_Reduce_scatter_init / MPI_Reduce_scatter_init_c(
         sendbuf: *const c_void, recvbuf: *mut c_void, counts: *const N, datatype: MPI_Datatype,
         op: MPI_Op,
-    ) = reduce_scatter;
+    ) = reduce_scatter<N>;
     MPI_Reduce_scatter_block / MPI_Reduce_scatter_block_c,
     MPI_Ireduce_scatter_block / MPI_Ireduce_scatter_block_c,
     MPI_Reduce_scatter_block_init / MPI_Reduce_scatter_block_init_c(
         sendbuf: *const c_void, recvbuf: *mut c_void, count: N, datatype: MPI_Datatype, op: MPI_Op,
-    ) = reduce_scatter_block;
+    ) = reduce_scatter_block<N>;
     MPI_Scan / MPI_Scan_c, MPI_Iscan / MPI_Iscan_c, MPI_Scan_init / MPI_Scan_init_c(
         sendbuf: *const c_void, recvbuf: *mut c_void, count: N, datatype: MPI_Datatype, op: MPI_Op,
-    ) = scan;
+    ) = scan<N>;
     MPI_Exscan / MPI_Exscan_c, MPI_Iexscan / MPI_Iexscan_c, MPI_Exscan_init / MPI_Exscan_init_c(
         sendbuf: *const c_void, recvbuf: *mut c_void, count: N, datatype: MPI_Datatype, op: MPI_Op,
-    ) = exscan;
+    ) = exscan<N>;
 }
-
-three_forms!(reduce<N>(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: N, datatype: MPI_Datatype, op: MPI_Op,
-    root: c_int,
-), now reduce_now);
 
 #[inline(always)]
 unsafe fn reduce_now<N: Whole>(
@@ -140,10 +135,6 @@ unsafe fn reduce<N: Whole>(
     })
 }
 
-three_forms!(allreduce<N>(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: N, datatype: MPI_Datatype, op: MPI_Op,
-), now allreduce_now);
-
 #[inline(always)]
 unsafe fn allreduce_now<N: Whole>(
     call: Call,
@@ -217,11 +208,6 @@ unsafe fn allreduce<N: Whole>(
     })
 }
 
-three_forms!(reduce_scatter<N>(
-    sendbuf: *const c_void, recvbuf: *mut c_void, counts: *const N, datatype: MPI_Datatype,
-    op: MPI_Op,
-));
-
 unsafe fn reduce_scatter<N: Whole>(
     call: Call,
     sendbuf: *const c_void,
@@ -237,10 +223,6 @@ unsafe fn reduce_scatter<N: Whole>(
     // SAFETY: as the program promises.
     unsafe { scatter_result(call, sendbuf, recvbuf, counts, (datatype, op), on) }
 }
-
-three_forms!(reduce_scatter_block<N>(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: N, datatype: MPI_Datatype, op: MPI_Op,
-));
 
 unsafe fn reduce_scatter_block<N: Whole>(
     call: Call,
@@ -304,10 +286,6 @@ unsafe fn scatter_result(
     })
 }
 
-three_forms!(scan<N>(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: N, datatype: MPI_Datatype, op: MPI_Op,
-));
-
 unsafe fn scan<N: Whole>(
     call: Call,
     sendbuf: *const c_void,
@@ -320,10 +298,6 @@ unsafe fn scan<N: Whole>(
     // SAFETY: as the program promises.
     unsafe { prefix(call, (sendbuf, recvbuf), count, (datatype, op), false, comm) }
 }
-
-three_forms!(exscan<N>(
-    sendbuf: *const c_void, recvbuf: *mut c_void, count: N, datatype: MPI_Datatype, op: MPI_Op,
-));
 
 unsafe fn exscan<N: Whole>(
     call: Call,

@@ -7,7 +7,7 @@ use vrt_abi::types::*;
 use vrt_core::comm::algorithms::{Collective, Combined, In, Out};
 use vrt_core::comm::bytes::zeroed;
 
-use super::form::{Operation, combined, forms, operation, three_forms};
+use super::form::{Operation, combined, forms, operation};
 use super::inter;
 use super::parts::{
     Source, Target, datas, expect_equal, input, input_of, output, output_of, put, rooms, targets,
@@ -22,29 +22,26 @@ use crate::object::buffer::{is_in_place, not_in_place};
 forms! {
     MPI_Bcast / MPI_Bcast_c, MPI_Ibcast / MPI_Ibcast_c, MPI_Bcast_init / MPI_Bcast_init_c(
         buf: *mut c_void, count: N, datatype: MPI_Datatype, root: c_int,
-    ) = broadcast;
+    ) = broadcast<N> now broadcast_now;
     MPI_Gather / MPI_Gather_c, MPI_Igather / MPI_Igather_c, MPI_Gather_init / MPI_Gather_init_c(
         sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
         recvcount: N, recvtype: MPI_Datatype, root: c_int,
-    ) = gather;
+    ) = gather<N> now gather_now;
     MPI_Gatherv / MPI_Gatherv_c, MPI_Igatherv / MPI_Igatherv_c, MPI_Gatherv_init / MPI_Gatherv_init_c(
         sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
         recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype, root: c_int,
-    ) = gatherv;
+    ) = gatherv<N, D>;
     MPI_Scatter / MPI_Scatter_c, MPI_Iscatter / MPI_Iscatter_c,
     MPI_Scatter_init / MPI_Scatter_init_c(
         sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
         recvcount: N, recvtype: MPI_Datatype, root: c_int,
-    ) = scatter;
+    ) = scatter<N>;
     MPI_Scatterv / MPI_Scatterv_c, MPI_Iscatterv / MPI_Iscatterv_c,
     MPI_Scatterv_init / MPI_Scatterv_init_c(
         sendbuf: *const c_void, sendcounts: *const N, displs: *const D, sendtype: MPI_Datatype,
         recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype, root: c_int,
-    ) = scatterv;
+    ) = scatterv<N, D>;
 }
-
-three_forms!(broadcast<N>(buf: *mut c_void, count: N, datatype: MPI_Datatype, root: c_int),
-    now broadcast_now);
 
 #[inline(always)]
 unsafe fn broadcast_now<N: Whole>(
@@ -100,11 +97,6 @@ unsafe fn broadcast<N: Whole>(
         }
     })
 }
-
-three_forms!(gather<N>(
-    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: N, recvtype: MPI_Datatype, root: c_int,
-), now gather_now);
 
 #[inline(always)]
 unsafe fn gather_now<N: Whole>(
@@ -217,11 +209,6 @@ fn own_part(
     }
 }
 
-three_forms!(gatherv<N, D>(
-    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcounts: *const N, displs: *const D, recvtype: MPI_Datatype, root: c_int,
-));
-
 unsafe fn gatherv<N: Whole, D: Whole>(
     call: Call,
     sendbuf: *const c_void,
@@ -277,11 +264,6 @@ unsafe fn gatherv<N: Whole, D: Whole>(
         }
     })
 }
-
-three_forms!(scatter<N>(
-    sendbuf: *const c_void, sendcount: N, sendtype: MPI_Datatype, recvbuf: *mut c_void,
-    recvcount: N, recvtype: MPI_Datatype, root: c_int,
-));
 
 unsafe fn scatter<N: Whole>(
     call: Call,
@@ -361,11 +343,6 @@ fn own_room(
         }
     }
 }
-
-three_forms!(scatterv<N, D>(
-    sendbuf: *const c_void, sendcounts: *const N, displs: *const D, sendtype: MPI_Datatype,
-    recvbuf: *mut c_void, recvcount: N, recvtype: MPI_Datatype, root: c_int,
-));
 
 unsafe fn scatterv<N: Whole, D: Whole>(
     call: Call,

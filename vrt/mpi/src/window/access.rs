@@ -386,99 +386,38 @@ unsafe fn give_done(call: Call, request: *mut MPI_Request) -> Outcome {
     Ok(())
 }
 
-unsafe fn rput<N: Whole>(
-    call: Call,
-    origin: *const c_void,
-    origin_count: N,
-    origin_type: MPI_Datatype,
-    rank: c_int,
-    displacement: MPI_Aint,
-    count: N,
-    datatype: MPI_Datatype,
-    win: MPI_Win,
-    request: *mut MPI_Request,
-) -> Outcome {
-    // SAFETY: as the program promises.
-    unsafe {
-        put(call, origin, origin_count, origin_type, rank, displacement, count, datatype, win)?;
-        give_done(call, request)
-    }
+/// The forms with a request: an access is complete when its function returns.
+macro_rules! requested {
+    ($($name:ident = $access:ident($($arg:ident: $ty:ty),* $(,)?);)*) => {$(
+        unsafe fn $name<N: Whole>(
+            call: Call,
+            $($arg: $ty,)*
+            request: *mut MPI_Request,
+        ) -> Outcome {
+            // SAFETY: as the program promises.
+            unsafe {
+                $access(call, $($arg),*)?;
+                give_done(call, request)
+            }
+        }
+    )*};
 }
-
-unsafe fn rget<N: Whole>(
-    call: Call,
-    origin: *mut c_void,
-    origin_count: N,
-    origin_type: MPI_Datatype,
-    rank: c_int,
-    displacement: MPI_Aint,
-    count: N,
-    datatype: MPI_Datatype,
-    win: MPI_Win,
-    request: *mut MPI_Request,
-) -> Outcome {
-    // SAFETY: as the program promises.
-    unsafe {
-        get(call, origin, origin_count, origin_type, rank, displacement, count, datatype, win)?;
-        give_done(call, request)
-    }
-}
-
-unsafe fn raccumulate<N: Whole>(
-    call: Call,
-    origin: *const c_void,
-    origin_count: N,
-    origin_type: MPI_Datatype,
-    rank: c_int,
-    displacement: MPI_Aint,
-    count: N,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    win: MPI_Win,
-    request: *mut MPI_Request,
-) -> Outcome {
-    let (own, place) = ((origin, origin_count, origin_type), (rank, displacement, count, datatype));
-    // SAFETY: as the program promises.
-    unsafe {
-        let ((a, b, c), (d, e, f, g)) = (own, place);
-        accumulate(call, a, b, c, d, e, f, g, op, win)?;
-        give_done(call, request)
-    }
-}
-
-unsafe fn rget_accumulate<N: Whole>(
-    call: Call,
-    origin: *const c_void,
-    origin_count: N,
-    origin_type: MPI_Datatype,
-    result: *mut c_void,
-    result_count: N,
-    result_type: MPI_Datatype,
-    rank: c_int,
-    displacement: MPI_Aint,
-    count: N,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    win: MPI_Win,
-    request: *mut MPI_Request,
-) -> Outcome {
-    // SAFETY: as the program promises.
-    unsafe {
-        get_accumulate(
-            call,
-            origin,
-            origin_count,
-            origin_type,
-            result,
-            result_count,
-            result_type,
-            rank,
-            displacement,
-            count,
-            datatype,
-            op,
-            win,
-        )?;
-        give_done(call, request)
-    }
+requested! {
+    rput = put(
+        origin: *const c_void, origin_count: N, origin_type: MPI_Datatype, rank: c_int,
+        displacement: MPI_Aint, count: N, datatype: MPI_Datatype, win: MPI_Win,
+    );
+    rget = get(
+        origin: *mut c_void, origin_count: N, origin_type: MPI_Datatype, rank: c_int,
+        displacement: MPI_Aint, count: N, datatype: MPI_Datatype, win: MPI_Win,
+    );
+    raccumulate = accumulate(
+        origin: *const c_void, origin_count: N, origin_type: MPI_Datatype, rank: c_int,
+        displacement: MPI_Aint, count: N, datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win,
+    );
+    rget_accumulate = get_accumulate(
+        origin: *const c_void, origin_count: N, origin_type: MPI_Datatype, result: *mut c_void,
+        result_count: N, result_type: MPI_Datatype, rank: c_int, displacement: MPI_Aint, count: N,
+        datatype: MPI_Datatype, op: MPI_Op, win: MPI_Win,
+    );
 }
