@@ -7,7 +7,9 @@ use vrt_abi::types::*;
 
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
+use crate::numbers::give;
 use crate::object::attribute::{Constants, Object};
+use crate::object::{Comm, Window};
 use crate::process::Process;
 
 /// The address of a predefined attribute's value.
@@ -75,18 +77,13 @@ macro_rules! keys {
             key: *mut c_int,
             extra: *mut c_void,
         ) -> Outcome {
-            let address = |of: Option<*const ()>| of.map_or(0, |of| of as usize);
-            let (copy, delete) = (copy.map(|f| f as *const ()), delete.map(|f| f as *const ()));
-            let keyvals = &call.process.keyvals;
-            let number = keyvals.add(Object::$object, address(copy), address(delete), extra);
+            let copy = copy.map_or(0, |f| f as *const () as usize);
+            let delete = delete.map_or(0, |f| f as *const () as usize);
+            let number = call.process.keyvals.add(Object::$object, copy, delete, extra);
             // SAFETY: the program gives room for a number.
-            unsafe { key.write(number) };
-            Ok(())
+            unsafe { give(number, key) }
         }
 
-        $crate::attribute::keys!(free $free $object);
-    )*};
-    (free $free:ident $object:ident) => {
         unsafe fn $free(call: Call, key: *mut c_int) -> Outcome {
             // SAFETY: the program gives its key.
             unsafe {
@@ -96,9 +93,8 @@ macro_rules! keys {
             }
             Ok(())
         }
-    };
+    )*};
 }
-use keys;
 keys! {
     create_of_comm(MPI_Comm_copy_attr_function, MPI_Comm_delete_attr_function), free_of_comm: Comm;
     create_of_type(MPI_Type_copy_attr_function, MPI_Type_delete_attr_function), free_of_type: Type;
@@ -117,49 +113,63 @@ unsafe fn create_old(
 }
 
 /// Returns a value to the program, if there is one.
-unsafe fn give(found: Option<*mut c_void>, value: *mut c_void, flag: *mut c_int) -> Outcome {
-    // SAFETY: the program gives room for a pointer and a flag.
+///
+/// # Safety
+/// There is room for a pointer and a flag.
+unsafe fn give_found(found: Option<*mut c_void>, value: *mut c_void, flag: *mut c_int) -> Outcome {
+    // SAFETY: as the caller promises.
     unsafe {
-        flag.write(found.is_some().into());
         if let Some(found) = found {
             value.cast::<*mut c_void>().write(found);
         }
+        give(found.is_some().into(), flag)
     }
-    Ok(())
 }
 
-fn set_of_comm(call: Call, comm: MPI_Comm, key: c_int, value: *mut c_void) -> Outcome {
-    let found = call.process.comm(comm)?;
-    not_predefined(key)?;
-    found.attributes.set(comm.0, call.process.keyvals.find(Object::Comm, key)?, value)
-}
-
-unsafe fn get_of_comm(
-    call: Call,
-    comm: MPI_Comm,
-    key: c_int,
-    value: *mut c_void,
-    flag: *mut c_int,
-) -> Outcome {
-    let comm = call.process.comm(comm)?;
-    let found = match is_predefined(key) {
-        true => predefined(call.process, key),
-        false => {
-            let attached = comm.attributes.get(key);
-            if attached.is_none() {
-                call.process.keyvals.find(Object::Comm, key)?;
-            }
-            attached
+/// The attributes of objects some of which are predefined.
+macro_rules! attributes {
+    ($(
+        $of:ident($handle:ty) as $object:ident: $set:ident, $get:ident, $delete:ident,
+        $predefined:expr;
+    )*) => {$(
+        fn $set(call: Call, object: $handle, key: c_int, value: *mut c_void) -> Outcome {
+            let found = call.process.$of(object)?;
+            not_predefined(key)?;
+            let keyval = call.process.keyvals.find(Object::$object, key)?;
+            found.attributes.set(object.0, keyval, value)
         }
-    };
-    // SAFETY: as the program promises.
-    unsafe { give(found, value, flag) }
-}
 
-fn delete_of_comm(call: Call, comm: MPI_Comm, key: c_int) -> Outcome {
-    let found = call.process.comm(comm)?;
-    not_predefined(key)?;
-    found.attributes.delete(comm.0, key)
+        unsafe fn $get(
+            call: Call,
+            object: $handle,
+            key: c_int,
+            value: *mut c_void,
+            flag: *mut c_int,
+        ) -> Outcome {
+            let object = call.process.$of(object)?;
+            let found = match is_predefined(key) {
+                true => $predefined(call.process, &object, key),
+                false => object.attributes.get(key),
+            };
+            if found.is_none() && !is_predefined(key) {
+                call.process.keyvals.find(Object::$object, key)?;
+            }
+            // SAFETY: as the program promises.
+            unsafe { give_found(found, value, flag) }
+        }
+
+        fn $delete(call: Call, object: $handle, key: c_int) -> Outcome {
+            let found = call.process.$of(object)?;
+            not_predefined(key)?;
+            found.attributes.delete(object.0, key)
+        }
+    )*};
+}
+attributes! {
+    comm(MPI_Comm) as Comm: set_of_comm, get_of_comm, delete_of_comm,
+        |process, _: &Comm, key| predefined(process, key);
+    window(MPI_Win) as Win: set_of_win, get_of_win, delete_of_win,
+        |_, window: &Window, key| window.predefined(key);
 }
 
 fn set_of_type(call: Call, handle: MPI_Datatype, key: c_int, value: *mut c_void) -> Outcome {
@@ -179,43 +189,9 @@ unsafe fn get_of_type(
         call.process.keyvals.find(Object::Type, key)?;
     }
     // SAFETY: as the program promises.
-    unsafe { give(found, value, flag) }
+    unsafe { give_found(found, value, flag) }
 }
 
 fn delete_of_type(call: Call, handle: MPI_Datatype, key: c_int) -> Outcome {
     call.process.types.with_attributes(handle, |all| all.delete(handle.0, key))
-}
-
-fn set_of_win(call: Call, win: MPI_Win, key: c_int, value: *mut c_void) -> Outcome {
-    let found = call.process.window(win)?;
-    not_predefined(key)?;
-    found.attributes.set(win.0, call.process.keyvals.find(Object::Win, key)?, value)
-}
-
-unsafe fn get_of_win(
-    call: Call,
-    win: MPI_Win,
-    key: c_int,
-    value: *mut c_void,
-    flag: *mut c_int,
-) -> Outcome {
-    let win = call.process.window(win)?;
-    let found = match is_predefined(key) {
-        true => win.predefined(key),
-        false => {
-            let attached = win.attributes.get(key);
-            if attached.is_none() {
-                call.process.keyvals.find(Object::Win, key)?;
-            }
-            attached
-        }
-    };
-    // SAFETY: as the program promises.
-    unsafe { give(found, value, flag) }
-}
-
-fn delete_of_win(call: Call, win: MPI_Win, key: c_int) -> Outcome {
-    let found = call.process.window(win)?;
-    not_predefined(key)?;
-    found.attributes.delete(win.0, key)
 }

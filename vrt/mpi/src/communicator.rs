@@ -115,8 +115,7 @@ pub(crate) unsafe fn made(
         }
     };
     // SAFETY: the program gives room for a handle.
-    unsafe { new.write(handle) };
-    Ok(())
+    unsafe { give(handle, new) }
 }
 
 /// Makes a communicator of the first ranks in a shape, and returns it to the program.
@@ -159,8 +158,7 @@ unsafe fn dup_by(call: Call, handle: MPI_Comm, info: Option<Info>, new: *mut MPI
     let engine = operation::drive(call.may_block(), Rc::clone(&comm).duplicate(*call.site))?;
     let made = duplicate_of(&comm, comm.attributes.copied(handle.0)?, info, engine);
     // SAFETY: the program gives room for a handle.
-    unsafe { new.write(MPI_Comm(call.process.comms.add(made))) };
-    Ok(())
+    unsafe { give(MPI_Comm(call.process.comms.add(made)), new) }
 }
 
 unsafe fn dup_with_info(call: Call, comm: MPI_Comm, info: MPI_Info, new: *mut MPI_Comm) -> Outcome {
@@ -418,12 +416,10 @@ fn set_info(call: Call, comm: MPI_Comm, info: MPI_Info) -> Outcome {
 unsafe fn get_info(call: Call, comm: MPI_Comm, info: *mut MPI_Info) -> Outcome {
     let found = call.process.comm(comm)?.info.borrow().clone();
     // SAFETY: the program gives room for a handle.
-    unsafe { info.write(MPI_Info(call.process.infos.add(found))) };
-    Ok(())
+    unsafe { give(MPI_Info(call.process.infos.add(found)), info) }
 }
 
 unsafe fn parent(_: Call, parent: *mut MPI_Comm) -> Outcome {
     // SAFETY: the program gives room for a handle.
-    unsafe { parent.write(MPI_COMM_NULL) };
-    Ok(())
+    unsafe { give(MPI_COMM_NULL, parent) }
 }

@@ -14,6 +14,7 @@ use crate::abort;
 use crate::call::{Call, Export, functions, raise};
 use crate::collective;
 use crate::fault::{Outcome, fault, refuse};
+use crate::numbers::give;
 use crate::object::{Info, On};
 use crate::process::Process;
 use crate::text;
@@ -112,14 +113,12 @@ unsafe fn init_thread(
 
 unsafe fn initialized(call: Call, flag: *mut c_int) -> Outcome {
     // SAFETY: the program gives room for a flag.
-    unsafe { flag.write(call.process.has_begun().into()) };
-    Ok(())
+    unsafe { give(call.process.has_begun().into(), flag) }
 }
 
 unsafe fn finalized(call: Call, flag: *mut c_int) -> Outcome {
     // SAFETY: the program gives room for a flag.
-    unsafe { flag.write(call.process.is_finalized().into()) };
-    Ok(())
+    unsafe { give(call.process.is_finalized().into(), flag) }
 }
 
 /// First the attributes of `MPI_COMM_SELF` are deleted; then the rank waits for all operations in the background, and
@@ -146,14 +145,12 @@ fn abort(call: Call, comm: MPI_Comm, code: c_int) -> Outcome {
 
 unsafe fn query_thread(call: Call, provided: *mut c_int) -> Outcome {
     // SAFETY: the program gives room for a number.
-    unsafe { provided.write(call.process.threads.load(Ordering::Relaxed)) };
-    Ok(())
+    unsafe { give(call.process.threads.load(Ordering::Relaxed), provided) }
 }
 
 unsafe fn is_thread_main(_: Call, flag: *mut c_int) -> Outcome {
     // SAFETY: the program gives room for a flag.
-    unsafe { flag.write(Process::current().is_some().into()) };
-    Ok(())
+    unsafe { give(Process::current().is_some().into(), flag) }
 }
 
 unsafe fn version(_: Call, version: *mut c_int, subversion: *mut c_int) -> Outcome {
@@ -185,8 +182,7 @@ unsafe fn processor_name(_: Call, name: *mut c_char, len: *mut c_int) -> Outcome
 /// A rank is not bound to any hardware: it may be moved.
 unsafe fn resources(call: Call, info: *mut MPI_Info) -> Outcome {
     // SAFETY: the program gives room for a handle.
-    unsafe { info.write(MPI_Info(call.process.infos.add(Info::default()))) };
-    Ok(())
+    unsafe { give(MPI_Info(call.process.infos.add(Info::default())), info) }
 }
 
 unsafe fn alloc_mem(call: Call, size: MPI_Aint, info: MPI_Info, place: *mut c_void) -> Outcome {
@@ -227,8 +223,7 @@ unsafe fn abi_info(call: Call, info: *mut MPI_Info) -> Outcome {
         ("mpi_offset_size", size_of::<MPI_Offset>()),
     ]);
     // SAFETY: the program gives room for a handle.
-    unsafe { info.write(MPI_Info(call.process.infos.add(found))) };
-    Ok(())
+    unsafe { give(MPI_Info(call.process.infos.add(found)), info) }
 }
 
 /// Reports a function of the API that is not implemented yet.

@@ -7,6 +7,7 @@ use vrt_abi::types::*;
 
 use crate::call::{Call, functions, raise};
 use crate::fault::{Outcome, fault, refuse};
+use crate::numbers::give;
 use crate::object::{Errhandler, Handler, On};
 use crate::text;
 
@@ -110,8 +111,7 @@ unsafe fn free(call: Call, handler: *mut MPI_Errhandler) -> Outcome {
 unsafe fn class(call: Call, code: c_int, class: *mut c_int) -> Outcome {
     call.process.codes.expect(code)?;
     // SAFETY: the program gives room for a number.
-    unsafe { class.write(call.process.codes.class_of(code)) };
-    Ok(())
+    unsafe { give(call.process.codes.class_of(code), class) }
 }
 
 unsafe fn string(call: Call, code: c_int, string: *mut c_char, len: *mut c_int) -> Outcome {
@@ -124,15 +124,13 @@ unsafe fn string(call: Call, code: c_int, string: *mut c_char, len: *mut c_int) 
 
 unsafe fn add_class(call: Call, class: *mut c_int) -> Outcome {
     // SAFETY: the program gives room for a number.
-    unsafe { class.write(call.process.codes.add(|code| code)) };
-    Ok(())
+    unsafe { give(call.process.codes.add(|code| code), class) }
 }
 
 unsafe fn add_code(call: Call, class: c_int, code: *mut c_int) -> Outcome {
     call.process.codes.expect(class)?;
     // SAFETY: the program gives room for a number.
-    unsafe { code.write(call.process.codes.add(|_| class)) };
-    Ok(())
+    unsafe { give(call.process.codes.add(|_| class), code) }
 }
 
 unsafe fn add_string(call: Call, code: c_int, string: *const c_char) -> Outcome {

@@ -55,8 +55,7 @@ unsafe fn give_group(call: Call, ranks: &[u32], to: *mut MPI_Group) -> Outcome {
         _ => MPI_Group(call.process.groups.add(Members::from_list(ranks))),
     };
     // SAFETY: the program gives room for a handle.
-    unsafe { to.write(handle) };
-    Ok(())
+    unsafe { give(handle, to) }
 }
 
 unsafe fn size(call: Call, group: MPI_Group, size: *mut c_int) -> Outcome {
@@ -187,30 +186,6 @@ unsafe fn chosen(
     unsafe { give_group(call, &chosen, new) }
 }
 
-unsafe fn include(
-    call: Call,
-    group: MPI_Group,
-    count: c_int,
-    ranks: *const c_int,
-    new: *mut MPI_Group,
-) -> Outcome {
-    let group = call.process.group(group)?;
-    // SAFETY: the program gives so many ranks, and room for a handle.
-    unsafe { chosen(call, &group, &numbers::list(ranks, numbers::count(count)?)?, true, new) }
-}
-
-unsafe fn exclude(
-    call: Call,
-    group: MPI_Group,
-    count: c_int,
-    ranks: *const c_int,
-    new: *mut MPI_Group,
-) -> Outcome {
-    let group = call.process.group(group)?;
-    // SAFETY: the program gives so many ranks, and room for a handle.
-    unsafe { chosen(call, &group, &numbers::list(ranks, numbers::count(count)?)?, false, new) }
-}
-
 /// The ranks in ranges: first, last, stride.
 ///
 /// # Safety
@@ -239,28 +214,35 @@ unsafe fn in_ranges(group: &Members, count: c_int, ranges: *const [c_int; 3]) ->
     Ok(all)
 }
 
-unsafe fn include_ranges(
-    call: Call,
-    group: MPI_Group,
-    count: c_int,
-    ranges: *mut [c_int; 3],
-    new: *mut MPI_Group,
-) -> Outcome {
-    let group = call.process.group(group)?;
-    // SAFETY: the program gives so many ranges, and room for a handle.
-    unsafe { chosen(call, &group, &in_ranges(&group, count, ranges)?, true, new) }
+/// The ranks in a list.
+///
+/// # Safety
+/// The array has this many entries.
+unsafe fn in_list(_: &Members, count: c_int, ranks: *const c_int) -> Outcome<Vec<i64>> {
+    // SAFETY: as the caller promises.
+    unsafe { numbers::list(ranks, numbers::count(count)?) }
 }
 
-unsafe fn exclude_ranges(
-    call: Call,
-    group: MPI_Group,
-    count: c_int,
-    ranges: *mut [c_int; 3],
-    new: *mut MPI_Group,
-) -> Outcome {
-    let group = call.process.group(group)?;
-    // SAFETY: the program gives so many ranges, and room for a handle.
-    unsafe { chosen(call, &group, &in_ranges(&group, count, ranges)?, false, new) }
+macro_rules! choice {
+    ($($name:ident($given:ty) = $ranks:ident, $include:literal;)*) => {$(
+        unsafe fn $name(
+            call: Call,
+            group: MPI_Group,
+            count: c_int,
+            given: $given,
+            new: *mut MPI_Group,
+        ) -> Outcome {
+            let group = call.process.group(group)?;
+            // SAFETY: the program gives so many ranks or ranges, and room for a handle.
+            unsafe { chosen(call, &group, &$ranks(&group, count, given)?, $include, new) }
+        }
+    )*};
+}
+choice! {
+    include(*const c_int) = in_list, true;
+    exclude(*const c_int) = in_list, false;
+    include_ranges(*mut [c_int; 3]) = in_ranges, true;
+    exclude_ranges(*mut [c_int; 3]) = in_ranges, false;
 }
 
 unsafe fn free(call: Call, group: *mut MPI_Group) -> Outcome {

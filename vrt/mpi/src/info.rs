@@ -7,7 +7,7 @@ use vrt_abi::types::*;
 
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
-use crate::numbers;
+use crate::numbers::{self, give};
 use crate::object::Info;
 use crate::text;
 
@@ -54,26 +54,25 @@ unsafe fn key_of(key: *const c_char) -> Outcome<String> {
     Ok(text.trim().to_owned())
 }
 
-unsafe fn give(call: Call, info: Info, to: *mut MPI_Info) -> Outcome {
-    // SAFETY: the program gives room for a handle.
-    unsafe { to.write(MPI_Info(call.process.infos.add(info))) };
-    Ok(())
-}
-
 unsafe fn create(call: Call, info: *mut MPI_Info) -> Outcome {
     // SAFETY: as the program promises.
-    unsafe { give(call, Info::default(), info) }
+    unsafe { give(MPI_Info(call.process.infos.add(Info::default())), info) }
 }
 
 unsafe fn create_env(call: Call, _: c_int, _: *mut *mut c_char, info: *mut MPI_Info) -> Outcome {
     // SAFETY: as the program promises.
-    unsafe { give(call, Info::environment(call.process.world.engine.size), info) }
+    unsafe {
+        give(
+            MPI_Info(call.process.infos.add(Info::environment(call.process.world.engine.size))),
+            info,
+        )
+    }
 }
 
 unsafe fn dup(call: Call, info: MPI_Info, new: *mut MPI_Info) -> Outcome {
     let copy = (*call.process.info(info)?).clone();
     // SAFETY: as the program promises.
-    unsafe { give(call, copy, new) }
+    unsafe { give(MPI_Info(call.process.infos.add(copy)), new) }
 }
 
 unsafe fn free(call: Call, info: *mut MPI_Info) -> Outcome {
@@ -179,8 +178,7 @@ unsafe fn get_valuelen(
 unsafe fn nkeys(call: Call, info: MPI_Info, keys: *mut c_int) -> Outcome {
     let len = call.process.info(info)?.len();
     // SAFETY: the program gives room for a number.
-    unsafe { keys.write(numbers::int(len)) };
-    Ok(())
+    unsafe { give(numbers::int(len), keys) }
 }
 
 unsafe fn nth_key(call: Call, info: MPI_Info, nth: c_int, key: *mut c_char) -> Outcome {

@@ -1,4 +1,5 @@
-//! Counts and displacements, which are `int` or `MPI_Count` depending on a function's form, and arrays of them.
+//! Counts and displacements, which are `int` or `MPI_Count` depending on a function's form, and arrays of them; and how
+//! numbers are returned.
 
 use std::ffi::c_int;
 
@@ -159,11 +160,15 @@ pub(crate) unsafe fn counts<N: Whole>(array: *const N, len: usize) -> Outcome<Ve
     unsafe { list(array, len) }?.into_iter().map(count).collect()
 }
 
-/// Returns an `int` to the program.
+/// Returns a number or a handle to the program.
+///
+/// # Errors
+/// None.
 ///
 /// # Safety
 /// There is room for it.
-pub(crate) unsafe fn give(value: c_int, to: *mut c_int) -> Outcome {
+#[inline]
+pub(crate) unsafe fn give<T>(value: T, to: *mut T) -> Outcome {
     // SAFETY: as the caller promises.
     unsafe { to.write(value) };
     Ok(())

@@ -28,4 +28,4 @@ pub(crate) use op::Op;
 pub(crate) use request::Request;
 pub(crate) use session::Session;
 pub(crate) use status::Stat;
-pub(crate) use window::{Part, Window};
+pub(crate) use window::{OwnPart, Window};

@@ -11,9 +11,9 @@ use vrt_core::layout::Scalar;
 
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
-use crate::numbers::{self, Whole};
+use crate::numbers::{self, Whole, give};
 use crate::object::buffer::not_in_place;
-use crate::object::op::Function;
+use crate::object::op::UserFunction;
 use crate::object::{Op, Use};
 use crate::process::Process;
 
@@ -129,10 +129,9 @@ unsafe fn create(
     commutes: c_int,
     op: *mut MPI_Op,
 ) -> Outcome {
-    let made = Op { function: Function::Plain(function), commutes: commutes != 0 };
+    let made = Op { function: UserFunction::Plain(function), commutes: commutes != 0 };
     // SAFETY: the program gives room for a handle.
-    unsafe { op.write(MPI_Op(call.process.ops.add(made))) };
-    Ok(())
+    unsafe { give(MPI_Op(call.process.ops.add(made)), op) }
 }
 
 unsafe fn create_large(
@@ -141,10 +140,9 @@ unsafe fn create_large(
     commutes: c_int,
     op: *mut MPI_Op,
 ) -> Outcome {
-    let made = Op { function: Function::Large(function), commutes: commutes != 0 };
+    let made = Op { function: UserFunction::Large(function), commutes: commutes != 0 };
     // SAFETY: the program gives room for a handle.
-    unsafe { op.write(MPI_Op(call.process.ops.add(made))) };
-    Ok(())
+    unsafe { give(MPI_Op(call.process.ops.add(made)), op) }
 }
 
 unsafe fn free(call: Call, op: *mut MPI_Op) -> Outcome {
@@ -171,8 +169,7 @@ unsafe fn commutative(call: Call, op: MPI_Op, commutes: *mut c_int) -> Outcome {
         },
     };
     // SAFETY: the program gives room for a flag.
-    unsafe { commutes.write(known.into()) };
-    Ok(())
+    unsafe { give(known.into(), commutes) }
 }
 
 unsafe fn reduce_local<N: Whole>(

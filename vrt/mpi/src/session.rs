@@ -15,7 +15,7 @@ use vrt_core::operation;
 
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
-use crate::numbers;
+use crate::numbers::{self, give};
 use crate::object::{Comm, Handler, Info, Session};
 use crate::text;
 
@@ -57,8 +57,7 @@ unsafe fn init(
     let made = call.process.sessions.add(Session { errhandler, info });
     call.process.count_sessions();
     // SAFETY: the program gives room for a handle.
-    unsafe { session.write(MPI_Session(made)) };
-    Ok(())
+    unsafe { give(MPI_Session(made), session) }
 }
 
 unsafe fn finalize(call: Call, session: *mut MPI_Session) -> Outcome {
@@ -75,15 +74,13 @@ unsafe fn finalize(call: Call, session: *mut MPI_Session) -> Outcome {
 unsafe fn get_info(call: Call, session: MPI_Session, info: *mut MPI_Info) -> Outcome {
     let found = call.process.session(session)?.info.clone();
     // SAFETY: the program gives room for a handle.
-    unsafe { info.write(MPI_Info(call.process.infos.add(found))) };
-    Ok(())
+    unsafe { give(MPI_Info(call.process.infos.add(found)), info) }
 }
 
 unsafe fn count_sets(call: Call, session: MPI_Session, _: MPI_Info, count: *mut c_int) -> Outcome {
     call.process.session(session)?;
     // SAFETY: the program gives room for a number.
-    unsafe { count.write(numbers::int(SETS.len())) };
-    Ok(())
+    unsafe { give(numbers::int(SETS.len()), count) }
 }
 
 unsafe fn nth_set(
@@ -133,8 +130,7 @@ unsafe fn set_info(
     call.process.session(session)?;
     let size = numbers::index(members(call, name)?.engine.size);
     // SAFETY: the program gives room for a handle.
-    unsafe { info.write(MPI_Info(call.process.infos.add(Info::of(&[("mpi_size", size)])))) };
-    Ok(())
+    unsafe { give(MPI_Info(call.process.infos.add(Info::of(&[("mpi_size", size)]))), info) }
 }
 
 unsafe fn group(
@@ -148,8 +144,7 @@ unsafe fn group(
     call.process.session(session)?;
     let found = members(call, name)?.engine.members.clone();
     // SAFETY: as above.
-    unsafe { group.write(MPI_Group(call.process.groups.add(found))) };
-    Ok(())
+    unsafe { give(MPI_Group(call.process.groups.add(found)), group) }
 }
 
 /// The tag of messages between ranks that make a communicator under a name.
@@ -160,7 +155,7 @@ fn tag_of(name: *const c_char) -> i32 {
 }
 
 /// Returns a handle of a new communicator to the program; the rank may not be in it.
-unsafe fn give(
+unsafe fn give_comm(
     call: Call,
     engine: Option<CommunicatorHandle>,
     handler: Handler,
@@ -192,7 +187,7 @@ unsafe fn comm_of(
     let make = create::from_group(&world.engine, &group, tag_of(tag), *call.site);
     let engine = operation::drive(call.may_block(), make)?;
     // SAFETY: the program gives room for a handle.
-    unsafe { give(call, engine, handler, info, comm) };
+    unsafe { give_comm(call, engine, handler, info, comm) };
     Ok(())
 }
 
@@ -233,6 +228,6 @@ unsafe fn intercomm_of(
     };
     let engine = operation::drive(call.may_block(), make)?;
     // SAFETY: the program gives room for a handle.
-    unsafe { give(call, engine, handler, info, comm) };
+    unsafe { give_comm(call, engine, handler, info, comm) };
     Ok(())
 }

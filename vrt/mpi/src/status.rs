@@ -8,7 +8,7 @@ use vrt_abi::types::*;
 use crate::call::{Call, functions};
 use crate::datatype::{basic_elements, bytes_of_elements};
 use crate::fault::{Outcome, refuse};
-use crate::numbers::{self, Whole};
+use crate::numbers::{self, Whole, give};
 use crate::object::Use;
 
 /// The number of bytes in a status.
@@ -111,8 +111,7 @@ unsafe fn test_cancelled(_: Call, status: *const MPI_Status, flag: *mut c_int) -
         refuse!(MPI_ERR_ARG, "the status is MPI_STATUS_IGNORE");
     }
     // SAFETY: the program gives a status and room for a number.
-    unsafe { flag.write((*status).MPI_internal[2]) };
-    Ok(())
+    unsafe { give((*status).MPI_internal[2], flag) }
 }
 
 macro_rules! fields {

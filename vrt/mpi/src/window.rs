@@ -21,7 +21,7 @@ use vrt_abi::types::*;
 
 use crate::call::{Call, Export, functions};
 use crate::fault::{Outcome, refuse};
-use crate::numbers;
+use crate::numbers::{self, give};
 use crate::text;
 
 /// The functions on windows.
@@ -44,8 +44,7 @@ functions! {
 unsafe fn get_group(call: Call, win: MPI_Win, group: *mut MPI_Group) -> Outcome {
     let members = call.process.window(win)?.core.comm().members.clone();
     // SAFETY: the program gives room for a handle.
-    unsafe { group.write(MPI_Group(call.process.groups.add(members))) };
-    Ok(())
+    unsafe { give(MPI_Group(call.process.groups.add(members)), group) }
 }
 
 unsafe fn set_name(call: Call, win: MPI_Win, name: *const c_char) -> Outcome {
@@ -73,8 +72,7 @@ fn set_info(call: Call, win: MPI_Win, info: MPI_Info) -> Outcome {
 unsafe fn get_info(call: Call, win: MPI_Win, info: *mut MPI_Info) -> Outcome {
     let found = call.process.window(win)?.info.borrow().clone();
     // SAFETY: the program gives room for a handle.
-    unsafe { info.write(MPI_Info(call.process.infos.add(found))) };
-    Ok(())
+    unsafe { give(MPI_Info(call.process.infos.add(found)), info) }
 }
 
 /// The address of a rank's part in this rank's memory. It is valid as long as both are on this

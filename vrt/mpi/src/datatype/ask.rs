@@ -11,7 +11,7 @@ use vrt_core::layout::Layout;
 
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
-use crate::numbers::{self, Whole};
+use crate::numbers::{self, Whole, give};
 use crate::object::TypeRef;
 use crate::object::datatype::Contents;
 use crate::text;
@@ -101,16 +101,9 @@ unsafe fn true_extent<A: Whole>(
 
 /// How a datatype was constructed.
 fn made(call: Call, handle: MPI_Datatype) -> Outcome<Contents> {
-    let nothing = |combiner, types| Contents {
-        combiner,
-        integers: Vec::new(),
-        addresses: Vec::new(),
-        counts: Vec::new(),
-        types,
-    };
     Ok(match TypeRef::of(&call.process.types, handle)? {
         TypeRef::Made(made) => made.contents.clone(),
-        TypeRef::Named(_) => nothing(MPI_COMBINER_NAMED, Vec::new()),
+        TypeRef::Named(_) => Contents { combiner: MPI_COMBINER_NAMED, ..Contents::default() },
     })
 }
 
@@ -293,8 +286,7 @@ unsafe fn match_size(_: Call, class: c_int, size: c_int, datatype: *mut MPI_Data
         _ => refuse!(MPI_ERR_ARG, "there is no type of {size} bytes in class {class}"),
     };
     // SAFETY: the program gives room for a handle.
-    unsafe { datatype.write(found) };
-    Ok(())
+    unsafe { give(found, datatype) }
 }
 
 unsafe fn value_index(
@@ -311,12 +303,10 @@ unsafe fn value_index(
     };
     let found = DATATYPES.iter().find(is_it).map_or(MPI_DATATYPE_NULL, |found| found.handle);
     // SAFETY: the program gives room for a handle.
-    unsafe { pair.write(found) };
-    Ok(())
+    unsafe { give(found, pair) }
 }
 
 unsafe fn address(_: Call, place: *const c_void, address: *mut MPI_Aint) -> Outcome {
     // SAFETY: the program gives room for a number.
-    unsafe { address.write(place as MPI_Aint) };
-    Ok(())
+    unsafe { give(place as MPI_Aint, address) }
 }

@@ -10,7 +10,7 @@ use vrt_core::layout::{ArrayOrder, Construction, Datatype, DatatypeError, Dimens
 use super::darray;
 use crate::call::{Call, functions};
 use crate::fault::{Fault, Outcome, fault, refuse};
-use crate::numbers::{self, Whole};
+use crate::numbers::{self, Whole, give};
 use crate::object::datatype::{Contents, Type, Types, index_of_named};
 use crate::object::{Attributes, TypeRef};
 
@@ -82,8 +82,7 @@ struct Arguments {
 
 impl Arguments {
     fn new<N: Whole>(combiner: i32, types: Vec<TypeRef>) -> Arguments {
-        let (integers, addresses, counts) = (Vec::new(), Vec::new(), Vec::new());
-        let contents = Contents { combiner, integers, addresses, counts, types };
+        let contents = Contents { combiner, types, ..Contents::default() };
         Arguments { contents, is_large: N::IS_COUNT }
     }
 
@@ -116,7 +115,7 @@ impl Arguments {
 ///
 /// # Safety
 /// There is room for a handle.
-unsafe fn give(
+unsafe fn give_type(
     types: &Types,
     datatype: Datatype,
     contents: Contents,
@@ -130,8 +129,7 @@ unsafe fn give(
         attributes: Attributes::default(),
     };
     // SAFETY: as the caller promises.
-    unsafe { to.write(MPI_Datatype(types.made.add(made))) };
-    Ok(())
+    unsafe { give(MPI_Datatype(types.made.add(made)), to) }
 }
 
 /// A type from which another is made, as given and in the engine's form.
@@ -153,7 +151,7 @@ unsafe fn make(
 ) -> Outcome {
     let datatype = Datatype::new(construction)?;
     // SAFETY: as the caller promises.
-    unsafe { give(&call.process.types, datatype, arguments.contents, new) }
+    unsafe { give_type(&call.process.types, datatype, arguments.contents, new) }
 }
 
 unsafe fn contiguous<N: Whole>(
@@ -398,7 +396,7 @@ unsafe fn distributed<N: Whole>(
         .integers([order.into()]);
     let datatype = array.datatype(of)?;
     // SAFETY: as the program promises.
-    unsafe { give(&call.process.types, datatype, told.contents, new) }
+    unsafe { give_type(&call.process.types, datatype, told.contents, new) }
 }
 
 unsafe fn resized<A: Whole>(
@@ -431,8 +429,7 @@ unsafe fn dup(call: Call, handle: MPI_Datatype, new: *mut MPI_Datatype) -> Outco
         attributes,
     };
     // SAFETY: the program gives room for a handle.
-    unsafe { new.write(MPI_Datatype(call.process.types.made.add(made))) };
-    Ok(())
+    unsafe { give(MPI_Datatype(call.process.types.made.add(made)), new) }
 }
 
 unsafe fn commit(call: Call, datatype: *mut MPI_Datatype) -> Outcome {
@@ -479,11 +476,10 @@ unsafe fn selected(
         refuse!(MPI_ERR_ARG, "there is no Fortran type with precision and range {integers:?}");
     };
     let (_, of) = old_type(call, named)?;
-    let (addresses, counts, types) = (Vec::new(), Vec::new(), Vec::new());
-    let contents = Contents { combiner, integers, addresses, counts, types };
+    let contents = Contents { combiner, integers, ..Contents::default() };
     // SAFETY: as the caller promises.
     unsafe {
-        give(&call.process.types, Datatype::new(Construction::Dup(of))?, contents, new)?;
+        give_type(&call.process.types, Datatype::new(Construction::Dup(of))?, contents, new)?;
         commit(call, new)
     }
 }

@@ -43,12 +43,12 @@ pub(crate) struct Keyval {
 /// The keys of a rank.
 #[derive(Debug)]
 pub(crate) struct Keyvals {
-    all: RefCell<Vec<Place>>,
+    all: RefCell<Vec<KeyState>>,
 }
 
 /// The state of a key: a freed key is kept as long as an attribute uses it.
 #[derive(Debug)]
-enum Place {
+enum KeyState {
     Live(Rc<Keyval>),
     Freed(Weak<Keyval>),
 }
@@ -67,12 +67,12 @@ impl Keyvals {
     pub(crate) fn add(&self, of: Object, copy: usize, delete: usize, extra: *mut c_void) -> c_int {
         let mut all = self.all.borrow_mut();
         let number = FIRST.saturating_add(numbers::int(all.len()));
-        all.push(Place::Live(Rc::new(Keyval { number, of, copy, delete, extra })));
+        all.push(KeyState::Live(Rc::new(Keyval { number, of, copy, delete, extra })));
         number
     }
 
     /// Uses the state of a key.
-    fn with<R>(&self, number: c_int, f: impl FnOnce(&mut Place) -> Option<R>) -> Option<R> {
+    fn with<R>(&self, number: c_int, f: impl FnOnce(&mut KeyState) -> Option<R>) -> Option<R> {
         let index = usize::try_from(number.checked_sub(FIRST)?).ok()?;
         f(self.all.borrow_mut().get_mut(index)?)
     }
@@ -83,7 +83,7 @@ impl Keyvals {
     /// There is none for such objects.
     pub(crate) fn find(&self, of: Object, number: c_int) -> Outcome<Rc<Keyval>> {
         let found = self.with(number, |place| match place {
-            Place::Live(key) if key.of == of => Some(Rc::clone(key)),
+            KeyState::Live(key) if key.of == of => Some(Rc::clone(key)),
             _ => None,
         });
         found.ok_or_else(|| no_key(number))
@@ -96,11 +96,11 @@ impl Keyvals {
     pub(crate) fn remove(&self, of: Object, number: c_int) -> Outcome {
         let freed = self.with(number, |place| {
             let key = match place {
-                Place::Live(key) => Some(Rc::clone(key)),
-                Place::Freed(key) => key.upgrade(),
+                KeyState::Live(key) => Some(Rc::clone(key)),
+                KeyState::Freed(key) => key.upgrade(),
             };
             let key = key.filter(|key| key.of == of)?;
-            *place = Place::Freed(Rc::downgrade(&key));
+            *place = KeyState::Freed(Rc::downgrade(&key));
             Some(key)
         });
         freed.map(drop).ok_or_else(|| no_key(number))

@@ -203,7 +203,7 @@ pub(crate) struct Type {
 }
 
 /// How a datatype was constructed (MPI-4.1 section 5.1.13).
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Contents {
     pub(crate) combiner: i32,
     pub(crate) integers: Vec<i32>,

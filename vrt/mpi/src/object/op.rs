@@ -11,13 +11,13 @@ use crate::numbers;
 /// An operation made by a program.
 #[derive(Debug)]
 pub(crate) struct Op {
-    pub(crate) function: Function,
+    pub(crate) function: UserFunction,
     pub(crate) commutes: bool,
 }
 
 /// Its function, which counts elements by an `int` or an `MPI_Count`.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Function {
+pub(crate) enum UserFunction {
     Plain(MPI_User_function),
     Large(MPI_User_function_c),
 }
@@ -79,7 +79,7 @@ impl Op {
         // SAFETY: the program's own function, with elements of the type that it was called for.
         unsafe {
             match self.function {
-                Function::Plain(Some(function)) => {
+                UserFunction::Plain(Some(function)) => {
                     // More elements than an `int` counts come in parts.
                     let (mut left, mut right, mut rest) = (left, right, count);
                     while rest > 0 {
@@ -91,11 +91,11 @@ impl Op {
                         rest = rest.saturating_sub(part);
                     }
                 }
-                Function::Large(Some(function)) => {
+                UserFunction::Large(Some(function)) => {
                     let mut len = count as MPI_Count;
                     function(left.cast(), right.cast(), &raw mut len, &raw mut handle);
                 }
-                Function::Plain(None) | Function::Large(None) => {}
+                UserFunction::Plain(None) | UserFunction::Large(None) => {}
             }
         }
     }

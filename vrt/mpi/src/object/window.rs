@@ -21,7 +21,7 @@ pub(crate) struct Window {
     /// Memory allocated for the window, freed with it.
     pub(crate) owned: *mut c_void,
     /// The rank's own part, in the form in which the program queries it.
-    pub(crate) part: Box<Part>,
+    pub(crate) part: Box<OwnPart>,
     pub(crate) errhandler: RefCell<Handler>,
     pub(crate) attributes: Attributes,
     pub(crate) name: RefCell<String>,
@@ -30,7 +30,7 @@ pub(crate) struct Window {
 
 /// The targets of predefined attributes' pointers.
 #[derive(Debug)]
-pub(crate) struct Part {
+pub(crate) struct OwnPart {
     pub(crate) base: *mut c_void,
     pub(crate) size: MPI_Aint,
     pub(crate) unit: c_int,

@@ -9,6 +9,7 @@ use vrt_core::rma::control::LockKind;
 
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
+use crate::numbers::give;
 
 functions! {
     MPI_Win_fence(assert: c_int, win: MPI_Win) on Win(win) = fence;
@@ -58,8 +59,7 @@ unsafe fn test(call: Call, win: MPI_Win, flag: *mut c_int) -> Outcome {
     let win = call.process.window(win)?;
     let all = drive(call.may_block(), win.core.test(*call.site))?;
     // SAFETY: the program gives room for a flag.
-    unsafe { flag.write(all.into()) };
-    Ok(())
+    unsafe { give(all.into(), flag) }
 }
 
 fn lock(call: Call, kind: c_int, rank: c_int, _: c_int, win: MPI_Win) -> Outcome {

@@ -24,8 +24,8 @@ use vrt_slot::Arena;
 
 use crate::call::{Call, functions};
 use crate::fault::{Outcome, refuse};
-use crate::numbers::Whole;
-use crate::object::{Attributes, Comm, Handler, Part, Window};
+use crate::numbers::{Whole, give};
+use crate::object::{Attributes, Comm, Handler, OwnPart, Window};
 
 functions! {
     MPI_Win_create / MPI_Win_create_c(
@@ -89,7 +89,7 @@ unsafe fn make(call: Call, comm: &Comm, info: MPI_Info, own: &Own, win: *mut MPI
         core,
         units: units.into_iter().map(|unit| unit as usize).collect(),
         owned: own.owned,
-        part: Box::new(Part {
+        part: Box::new(OwnPart {
             base: own.base,
             size: own.size as MPI_Aint,
             unit: c_int::try_from(own.unit).unwrap_or(MPI_UNDEFINED),
@@ -102,8 +102,7 @@ unsafe fn make(call: Call, comm: &Comm, info: MPI_Info, own: &Own, win: *mut MPI
         info: RefCell::new(info),
     };
     // SAFETY: the program gives room for a handle.
-    unsafe { win.write(MPI_Win(call.process.windows.add(window))) };
-    Ok(())
+    unsafe { give(MPI_Win(call.process.windows.add(window)), win) }
 }
 
 unsafe fn create<D: Whole>(
