@@ -14,6 +14,9 @@
 //!                                                                      the program's own: called
 //! ```
 //!
+//! Functions that implement one of MPI's are unsafe like that: a program gives what MPI demands, such as room for results,
+//! strings that end, and buffers that stay until their operation is over. Their comments call this the program's promise.
+//!
 //! Exceptions thrown by the program's own functions (error handlers, operations, attribute copy functions) pass
 //! through.
 

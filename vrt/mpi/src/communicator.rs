@@ -6,7 +6,7 @@ use std::rc::Rc;
 use vrt_abi::constants::*;
 use vrt_abi::types::*;
 use vrt_core::Error;
-use vrt_core::comm::handle::{CommunicatorHandle, Members};
+use vrt_core::comm::handle::CommunicatorHandle;
 use vrt_core::comm::shape::Shape;
 use vrt_core::comm::{create, inter};
 use vrt_core::operation;
@@ -17,7 +17,6 @@ use crate::fault::{Outcome, refuse};
 use crate::group;
 use crate::numbers::{self, give};
 use crate::object::{Attributes, Comm, Info, Request, Stat};
-use crate::process::Process;
 use crate::settings;
 use crate::text;
 
@@ -153,6 +152,8 @@ unsafe fn dup(call: Call, comm: MPI_Comm, new: *mut MPI_Comm) -> Outcome {
     unsafe { dup_by(call, comm, None, new) }
 }
 
+/// # Safety
+/// There is room for a handle.
 unsafe fn dup_by(call: Call, handle: MPI_Comm, info: Option<Info>, new: *mut MPI_Comm) -> Outcome {
     let comm = call.process.comm(handle)?;
     let engine = operation::drive(call.may_block(), Rc::clone(&comm).duplicate(*call.site))?;
@@ -190,6 +191,9 @@ unsafe fn idup_with_info(
 }
 
 /// Attributes are copied in their state at the beginning (MPI-4.1 section 7.4.2).
+///
+/// # Safety
+/// There is room for a request, and for a handle until the request is done.
 unsafe fn idup_by(
     call: Call,
     handle: MPI_Comm,
@@ -229,6 +233,8 @@ unsafe fn split(
     unsafe { split_by(call, &comm, color, key, new) }
 }
 
+/// # Safety
+/// There is room for a handle.
 unsafe fn split_by(
     call: Call,
     comm: &Rc<Comm>,
@@ -334,25 +340,17 @@ unsafe fn disconnect(call: Call, handle: *mut MPI_Comm) -> Outcome {
     }
 }
 
-/// Returns a handle of a group to the program.
-unsafe fn give_group(process: &Process, group: Members, to: *mut MPI_Group) {
-    // SAFETY: the program gives room for a handle.
-    unsafe { to.write(MPI_Group(process.groups.add(group))) };
-}
-
 unsafe fn local_group(call: Call, comm: MPI_Comm, group: *mut MPI_Group) -> Outcome {
     let comm = call.process.comm(comm)?;
     // SAFETY: as the program promises.
-    unsafe { give_group(call.process, comm.engine.members.clone(), group) };
-    Ok(())
+    unsafe { give(MPI_Group(call.process.groups.add(comm.engine.members.clone())), group) }
 }
 
 unsafe fn remote_group(call: Call, comm: MPI_Comm, group: *mut MPI_Group) -> Outcome {
     let comm = call.process.comm(comm)?;
     comm.expect_inter()?;
     // SAFETY: as the program promises.
-    unsafe { give_group(call.process, comm.engine.partners().clone(), group) };
-    Ok(())
+    unsafe { give(MPI_Group(call.process.groups.add(comm.engine.partners().clone())), group) }
 }
 
 unsafe fn intercomm(

@@ -69,6 +69,9 @@ unsafe fn sendrecv<N: Whole>(
 }
 
 /// [`exchange`] for contiguous bytes.
+///
+/// # Safety
+/// Data and room are valid during the call; there is room for a status, or it is ignored.
 #[inline(always)]
 unsafe fn exchange_bytes(
     call: Call,
@@ -103,6 +106,9 @@ unsafe fn exchange_bytes(
 }
 
 /// Sends and receives at the same time, on the rank's stack.
+///
+/// # Safety
+/// As for [`exchange_bytes`].
 unsafe fn exchange(
     call: Call,
     comm: &Rc<Comm>,
@@ -162,6 +168,9 @@ unsafe fn sendrecv_replace<N: Whole>(
 }
 
 /// A copy of a buffer that is overwritten by a receive.
+///
+/// # Safety
+/// The elements are readable.
 unsafe fn copy_of<N: Whole>(
     call: Call,
     buf: *const c_void,
@@ -218,6 +227,9 @@ unsafe fn isendrecv_replace<N: Whole>(
 }
 
 /// Starts a send and a receive; the request is done when both are.
+///
+/// # Safety
+/// Data and room are valid until the request is done; there is room for a handle.
 unsafe fn iexchange(
     call: Call,
     on: MPI_Comm,

@@ -49,6 +49,9 @@ pub(crate) fn relation(one: &Members, other: &Members) -> c_int {
 }
 
 /// Returns a handle of a group to the program.
+///
+/// # Safety
+/// There is room for a handle.
 unsafe fn give_group(call: Call, ranks: &[u32], to: *mut MPI_Group) -> Outcome {
     let handle = match ranks {
         [] => MPI_GROUP_EMPTY,
@@ -124,6 +127,9 @@ unsafe fn union(call: Call, one: MPI_Group, other: MPI_Group, new: *mut MPI_Grou
 }
 
 /// The ranks of a group that are, or are not, in another one.
+///
+/// # Safety
+/// There is room for a handle.
 unsafe fn part(
     call: Call,
     (one, other): (MPI_Group, MPI_Group),
@@ -168,6 +174,9 @@ fn named(group: &Members, ranks: &[i64]) -> Outcome<Vec<u32>> {
 }
 
 /// Returns the group of some members, or of all others, to the program.
+///
+/// # Safety
+/// There is room for a handle.
 unsafe fn chosen(
     call: Call,
     group: &Members,

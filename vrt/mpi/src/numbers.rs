@@ -162,9 +162,6 @@ pub(crate) unsafe fn counts<N: Whole>(array: *const N, len: usize) -> Outcome<Ve
 
 /// Returns a number or a handle to the program.
 ///
-/// # Errors
-/// None.
-///
 /// # Safety
 /// There is room for it.
 #[inline]

@@ -123,26 +123,23 @@ functions! {
     ) on Nothing = reduce_local;
 }
 
-unsafe fn create(
-    call: Call,
-    function: MPI_User_function,
-    commutes: c_int,
-    op: *mut MPI_Op,
-) -> Outcome {
-    let made = Op { function: UserFunction::Plain(function), commutes: commutes != 0 };
-    // SAFETY: the program gives room for a handle.
-    unsafe { give(MPI_Op(call.process.ops.add(made)), op) }
+macro_rules! create {
+    ($($name:ident($function:ty) = $made:ident;)*) => {$(
+        unsafe fn $name(
+            call: Call,
+            function: $function,
+            commutes: c_int,
+            op: *mut MPI_Op,
+        ) -> Outcome {
+            let made = Op { function: UserFunction::$made(function), commutes: commutes != 0 };
+            // SAFETY: the program gives room for a handle.
+            unsafe { give(MPI_Op(call.process.ops.add(made)), op) }
+        }
+    )*};
 }
-
-unsafe fn create_large(
-    call: Call,
-    function: MPI_User_function_c,
-    commutes: c_int,
-    op: *mut MPI_Op,
-) -> Outcome {
-    let made = Op { function: UserFunction::Large(function), commutes: commutes != 0 };
-    // SAFETY: the program gives room for a handle.
-    unsafe { give(MPI_Op(call.process.ops.add(made)), op) }
+create! {
+    create(MPI_User_function) = Plain;
+    create_large(MPI_User_function_c) = Large;
 }
 
 unsafe fn free(call: Call, op: *mut MPI_Op) -> Outcome {

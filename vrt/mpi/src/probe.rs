@@ -84,6 +84,9 @@ unsafe fn iprobe(
 }
 
 /// Returns the message found to the program.
+///
+/// # Safety
+/// There is room for a handle and a status, unless that is ignored.
 unsafe fn give(
     call: Call,
     on: MPI_Comm,
@@ -157,6 +160,9 @@ unsafe fn improbe(
 }
 
 /// The message of a handle, which is removed; `None` for the message from no process.
+///
+/// # Safety
+/// The handle belongs to the program.
 unsafe fn take(call: Call, handle: *mut MPI_Message) -> Outcome<Option<(u32, MPI_Comm)>> {
     // SAFETY: the program gives its handle.
     let number = unsafe { std::mem::replace(&mut *handle, MPI_MESSAGE_NULL) };

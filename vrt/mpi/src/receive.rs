@@ -79,6 +79,8 @@ unsafe fn recv<N: Whole>(
     }
 }
 
+/// # Safety
+/// The elements are writable, and there is room for a status, unless it is ignored.
 #[inline(never)]
 unsafe fn recv_elements<N: Whole>(
     call: Call,
@@ -103,6 +105,9 @@ unsafe fn recv_elements<N: Whole>(
 }
 
 /// Waits for a message and returns its status.
+///
+/// # Safety
+/// The room is valid during the call, and there is room for a status, unless it is ignored.
 #[inline(always)]
 unsafe fn wait_for(
     call: Call,
@@ -124,6 +129,9 @@ unsafe fn wait_for(
 }
 
 /// Starts a receive; the destination of unpacking at its end is kept with its request.
+///
+/// # Safety
+/// The elements are writable until the request is done.
 unsafe fn begin(room: Incoming, pattern: Pattern) -> Begun {
     let buffers = Buffers { outgoing: None, unpack: room.unpack };
     // SAFETY: as the caller promises, the buffer stays until the request is done.

@@ -102,6 +102,35 @@ fn raised_in_status(request: &Request, mut fault: Box<Fault>) -> Outcome {
     raised(request, fault)
 }
 
+/// [`complete`], with the status returned to the program.
+///
+/// # Safety
+/// As for [`complete`]; there is room for a status, or it is ignored.
+#[inline]
+unsafe fn complete_to(
+    call: Call,
+    request: &Request,
+    handle: *mut MPI_Request,
+    status: *mut MPI_Status,
+) -> Outcome {
+    // SAFETY: as the caller promises.
+    unsafe {
+        match complete(call, request, handle) {
+            Ok(stat) => stat.give(status),
+            Err(fault) => return raised(request, fault),
+        }
+    }
+    Ok(())
+}
+
+/// The request of a handle, which must not be null.
+fn find(call: Call, handle: MPI_Request) -> Outcome<Rc<Request>> {
+    match call.process.requests.find(handle)? {
+        Some(request) => Ok(request),
+        None => refuse!(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL"),
+    }
+}
+
 unsafe fn wait(call: Call, handle: *mut MPI_Request, status: *mut MPI_Status) -> Outcome {
     // SAFETY: the program gives its handle, and room for a status.
     unsafe {
@@ -109,12 +138,8 @@ unsafe fn wait(call: Call, handle: *mut MPI_Request, status: *mut MPI_Status) ->
             Stat::give_empty(status);
             return Ok(());
         };
-        match complete(call, &request, handle) {
-            Ok(stat) => stat.give(status),
-            Err(fault) => return raised(&request, fault),
-        }
+        complete_to(call, &request, handle, status)
     }
-    Ok(())
 }
 
 /// Checks a condition: if it does not hold, once more after other ranks have run, as that could change it.
@@ -141,14 +166,8 @@ unsafe fn test(
         };
         let is_ready = check_twice(call, || request.is_ready());
         flag.write(is_ready.into());
-        if is_ready {
-            match complete(call, &request, handle) {
-                Ok(stat) => stat.give(status),
-                Err(fault) => return raised(&request, fault),
-            }
-        }
+        if is_ready { complete_to(call, &request, handle, status) } else { Ok(()) }
     }
-    Ok(())
 }
 
 /// Statuses of several requests. Their error fields are written only if a request has failed, and then in all of them:
@@ -295,6 +314,9 @@ unsafe fn wait_any(
 }
 
 /// Completes the first one that is ready, if any.
+///
+/// # Safety
+/// The handles belong to these requests; there is room for an index and a status.
 unsafe fn any_ready(
     call: Call,
     active: &[(usize, Rc<Request>)],
@@ -308,10 +330,7 @@ unsafe fn any_ready(
     // SAFETY: as the caller promises.
     unsafe {
         index.write(numbers::int(*at));
-        match complete(call, request, handles.add(*at)) {
-            Ok(stat) => stat.give(status),
-            Err(fault) => raised(request, fault)?,
-        }
+        complete_to(call, request, handles.add(*at), status)?;
     }
     Ok(true)
 }
@@ -359,6 +378,8 @@ unsafe fn wait_some(
     }
 }
 
+/// # Safety
+/// The handles belong to these requests; there is room for as many indices and statuses.
 unsafe fn some_ready(
     call: Call,
     mut active: Vec<(usize, Rc<Request>)>,
@@ -401,13 +422,8 @@ unsafe fn test_some(
 
 unsafe fn start(call: Call, handle: *mut MPI_Request) -> Outcome {
     // SAFETY: the program gives its handle.
-    let Some(request) = call.process.requests.find(unsafe { *handle })? else {
-        refuse!(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL");
-    };
-    match request.begin() {
-        Ok(()) => Ok(()),
-        Err(fault) => raised(&request, fault),
-    }
+    let request = find(call, unsafe { *handle })?;
+    request.begin().or_else(|fault| raised(&request, fault))
 }
 
 unsafe fn start_all(call: Call, count: c_int, handles: *mut MPI_Request) -> Outcome {
@@ -418,19 +434,13 @@ unsafe fn start_all(call: Call, count: c_int, handles: *mut MPI_Request) -> Outc
 
 unsafe fn cancel(call: Call, handle: *mut MPI_Request) -> Outcome {
     // SAFETY: the program gives its handle.
-    match call.process.requests.find(unsafe { *handle })? {
-        Some(request) => request.cancel(),
-        None => refuse!(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL"),
-    }
+    find(call, unsafe { *handle })?.cancel()
 }
 
 unsafe fn free(call: Call, handle: *mut MPI_Request) -> Outcome {
     // SAFETY: the program gives its handle.
     unsafe {
-        let Some(request) = call.process.requests.find(*handle)? else {
-            refuse!(MPI_ERR_REQUEST, "the request is MPI_REQUEST_NULL");
-        };
-        request.abandon();
+        find(call, *handle)?.abandon();
         call.process.requests.all.remove((*handle).0);
         *handle = MPI_REQUEST_NULL;
     }

@@ -110,6 +110,8 @@ fn wrong_tag(tag: c_int) -> Box<Fault> {
     fault(MPI_ERR_TAG, text)
 }
 
+/// # Safety
+/// The elements are readable.
 #[inline(always)]
 unsafe fn send_by<N: Whole>(
     call: Call,
@@ -129,6 +131,8 @@ unsafe fn send_by<N: Whole>(
     }
 }
 
+/// # Safety
+/// The elements are readable.
 #[inline(never)]
 unsafe fn send_elements<N: Whole>(
     call: Call,
@@ -143,6 +147,8 @@ unsafe fn send_elements<N: Whole>(
     }
 }
 
+/// # Safety
+/// The data is readable.
 #[inline(always)]
 unsafe fn send_bytes(
     call: Call,
@@ -198,6 +204,9 @@ fn expect_room<N: Whole>(call: Call, count: N, datatype: MPI_Datatype, comm: MPI
 }
 
 /// Starts a send; the copy that it may need is kept with its request.
+///
+/// # Safety
+/// The data stays until the request is done.
 unsafe fn begin(data: Outgoing, message: Option<Outbound>) -> Begun {
     let buffers = Buffers { outgoing: data.packed, unpack: None };
     let Some(message) = message else { return (State::done(Stat::EMPTY), buffers) };
@@ -210,6 +219,8 @@ unsafe fn begin(data: Outgoing, message: Option<Outbound>) -> Begun {
     (state, buffers)
 }
 
+/// # Safety
+/// The elements are readable until the request is done; there is room for a handle.
 #[inline(always)]
 unsafe fn isend_by<N: Whole>(
     call: Call,
@@ -231,6 +242,8 @@ unsafe fn isend_by<N: Whole>(
     Ok(())
 }
 
+/// # Safety
+/// The elements are readable whenever the request is active; there is room for a handle.
 unsafe fn init_by<N: Whole>(
     call: Call,
     mode: Mode,
@@ -308,6 +321,8 @@ unsafe fn detach<N: Whole>(call: Call, buffer: *mut c_void, size: *mut N) -> Out
     unsafe { take_buffer(&call.process.buffer, buffer, size) }
 }
 
+/// # Safety
+/// There is room for a pointer and a number.
 unsafe fn take_buffer<N: Whole>(
     place: &Cell<(usize, usize)>,
     buffer: *mut c_void,

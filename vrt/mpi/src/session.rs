@@ -155,6 +155,9 @@ fn tag_of(name: *const c_char) -> i32 {
 }
 
 /// Returns a handle of a new communicator to the program; the rank may not be in it.
+///
+/// # Safety
+/// There is room for a handle.
 unsafe fn give_comm(
     call: Call,
     engine: Option<CommunicatorHandle>,

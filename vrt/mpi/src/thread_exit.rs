@@ -57,6 +57,9 @@ unsafe extern "C-unwind" {
 }
 
 /// Unwinds the stack with the unwinder that destroys the program's objects: its own if it has one.
+///
+/// # Safety
+/// The exception lives as long as the rank.
 unsafe fn unwind(exception: *mut Exception) {
     type Unwind = unsafe extern "C-unwind" fn(*mut Exception, Stop, *mut c_void) -> c_int;
     let own = image::plan().and_then(|plan| plan.symbol_in("libgcc_s.so", "_Unwind_ForcedUnwind"));

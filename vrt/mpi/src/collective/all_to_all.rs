@@ -237,11 +237,20 @@ unsafe fn alltoall<N: Whole>(
 
 /// An alltoall with a separate part for each rank on both sides. If it is in place, the sent data is copied first.
 fn alltoall_of(
+    call: Call,
     comm: Rc<Comm>,
-    site: vrt_core::Site,
-    sources: Option<Vec<Source>>,
+    sendbuf: *const c_void,
+    sources: impl FnOnce() -> Outcome<Vec<Target>>,
     targets: Vec<Target>,
 ) -> Outcome<Operation> {
+    let site = *call.site;
+    let sources: Option<Vec<Source>> = match is_in_place(sendbuf) && !comm.is_inter() {
+        true => None,
+        false => {
+            not_in_place(sendbuf)?;
+            Some(sources()?.iter().map(Target::as_source).collect())
+        }
+    };
     operation(move || {
         let (comm, sources, targets) = (Rc::clone(&comm), sources.clone(), targets.clone());
         async move {
@@ -286,21 +295,14 @@ unsafe fn alltoallv<N: Whole, D: Whole>(
     recvtype: MPI_Datatype,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, *call.site);
+    let comm = call.process.comm(comm)?;
     let n = comm.engine.partners().len();
     // SAFETY: the program gives arrays of so many.
     unsafe {
         let room = targets(&call.process.types, recvbuf, (recvcounts, rdispls), recvtype, n)?;
-        let sources = match is_in_place(sendbuf) && !comm.is_inter() {
-            true => None,
-            false => {
-                not_in_place(sendbuf)?;
-                let at = sendbuf.cast_mut();
-                let parts = targets(&call.process.types, at, (sendcounts, sdispls), sendtype, n)?;
-                Some(parts.iter().map(Target::as_source).collect())
-            }
-        };
-        alltoall_of(comm, site, sources, room)
+        let at = sendbuf.cast_mut();
+        let sources = || targets(&call.process.types, at, (sendcounts, sdispls), sendtype, n);
+        alltoall_of(call, comm, sendbuf, sources, room)
     }
 }
 
@@ -316,22 +318,15 @@ unsafe fn alltoallw<N: Whole, D: Whole>(
     recvtypes: *const MPI_Datatype,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, *call.site);
+    let comm = call.process.comm(comm)?;
     let n = comm.engine.partners().len();
     // SAFETY: the program gives arrays of so many.
     unsafe {
         let room =
             typed_targets(&call.process.types, recvbuf, (recvcounts, rdispls), recvtypes, n)?;
-        let sources = match is_in_place(sendbuf) && !comm.is_inter() {
-            true => None,
-            false => {
-                not_in_place(sendbuf)?;
-                let at = sendbuf.cast_mut();
-                let parts =
-                    typed_targets(&call.process.types, at, (sendcounts, sdispls), sendtypes, n)?;
-                Some(parts.iter().map(Target::as_source).collect())
-            }
-        };
-        alltoall_of(comm, site, sources, room)
+        let at = sendbuf.cast_mut();
+        let sources =
+            || typed_targets(&call.process.types, at, (sendcounts, sdispls), sendtypes, n);
+        alltoall_of(call, comm, sendbuf, sources, room)
     }
 }

@@ -24,6 +24,9 @@ pub(super) fn operation<F: Future<Output = Outcome> + 'static>(
 }
 
 /// Executes a small operation on elements without gaps.
+///
+/// # Safety
+/// The buffers are valid during the call.
 #[inline(always)]
 pub(super) unsafe fn combined(call: Call, comm: &Comm, combined: &Combined) -> Outcome<bool> {
     // SAFETY: as the caller promises.
@@ -36,6 +39,9 @@ pub(super) fn blocking(call: Call, operation: Operation) -> Outcome {
 }
 
 /// The immediate form.
+///
+/// # Safety
+/// There is room for a handle; the buffers of the operation are valid until it is done.
 pub(super) unsafe fn immediate(
     call: Call,
     on: MPI_Comm,
@@ -56,6 +62,9 @@ fn own_comm(call: Call, comm: MPI_Comm) -> Outcome<MPI_Comm> {
 }
 
 /// The persistent form; `make` creates the operation on a communicator.
+///
+/// # Safety
+/// There is room for a handle; the buffers of the operation are valid whenever it is active.
 pub(super) unsafe fn persistent(
     call: Call,
     on: MPI_Comm,

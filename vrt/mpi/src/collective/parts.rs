@@ -295,11 +295,15 @@ pub(super) fn expect_equal(sent: usize, room: usize) -> Outcome {
     Ok(())
 }
 
+/// # Safety
+/// As for [`Target::room`], of all.
 pub(super) unsafe fn rooms(parts: &[Target]) -> Outcome<Vec<Incoming>> {
     // SAFETY: as the caller promises.
     parts.iter().map(|part| unsafe { part.room() }).collect()
 }
 
+/// # Safety
+/// As for [`Source::read`], of all.
 pub(super) unsafe fn datas(parts: &[Source]) -> Outcome<Vec<Outgoing>> {
     // SAFETY: as the caller promises.
     parts.iter().map(|part| unsafe { part.read() }).collect()

@@ -240,6 +240,9 @@ unsafe fn reduce_scatter_block<N: Whole>(
 }
 
 /// A reduction of whose result each rank gets a part with a given number of elements.
+///
+/// # Safety
+/// The buffers are valid when the operation runs.
 unsafe fn scatter_result(
     call: Call,
     sendbuf: *const c_void,
@@ -286,33 +289,31 @@ unsafe fn scatter_result(
     })
 }
 
-unsafe fn scan<N: Whole>(
-    call: Call,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: N,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-) -> Outcome<Operation> {
-    // SAFETY: as the program promises.
-    unsafe { prefix(call, (sendbuf, recvbuf), count, (datatype, op), false, comm) }
+macro_rules! scan {
+    ($($name:ident is exclusive: $exclusive:literal;)*) => {$(
+        unsafe fn $name<N: Whole>(
+            call: Call,
+            sendbuf: *const c_void,
+            recvbuf: *mut c_void,
+            count: N,
+            datatype: MPI_Datatype,
+            op: MPI_Op,
+            comm: MPI_Comm,
+        ) -> Outcome<Operation> {
+            // SAFETY: as the program promises.
+            unsafe { prefix(call, (sendbuf, recvbuf), count, (datatype, op), $exclusive, comm) }
+        }
+    )*};
 }
-
-unsafe fn exscan<N: Whole>(
-    call: Call,
-    sendbuf: *const c_void,
-    recvbuf: *mut c_void,
-    count: N,
-    datatype: MPI_Datatype,
-    op: MPI_Op,
-    comm: MPI_Comm,
-) -> Outcome<Operation> {
-    // SAFETY: as the program promises.
-    unsafe { prefix(call, (sendbuf, recvbuf), count, (datatype, op), true, comm) }
+scan! {
+    scan is exclusive: false;
+    exscan is exclusive: true;
 }
 
 /// The reduction of the ranks up to this one, or up to the previous one.
+///
+/// # Safety
+/// The buffers are valid when the operation runs.
 unsafe fn prefix<N: Whole>(
     call: Call,
     (sendbuf, recvbuf): (*const c_void, *mut c_void),

@@ -72,8 +72,8 @@ unsafe fn broadcast<N: Whole>(
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
     not_in_place(buf)?;
-    let (comm, site) = (call.process.comm(comm)?, *call.site);
-    let target = Target::of(&call.process.types, buf, count, datatype)?;
+    let (comm, types, site) = (call.process.comm(comm)?, &call.process.types, *call.site);
+    let target = Target::of(types, buf, count, datatype)?;
     let root = root_of(&comm, root)?;
     operation(move || {
         let (comm, target) = (Rc::clone(&comm), target.clone());
@@ -144,16 +144,15 @@ unsafe fn gather<N: Whole>(
     root: c_int,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, *call.site);
+    let (comm, types, site) = (call.process.comm(comm)?, &call.process.types, *call.site);
     let root = root_of(&comm, root)?;
     let n = comm.engine.partners().len();
     let target = match root {
-        Root::Here => Some(Target::of(&call.process.types, recvbuf, recvcount, recvtype)?),
+        Root::Here => Some(Target::of(types, recvbuf, recvcount, recvtype)?),
         _ => None,
     };
-    let source = own_part(&comm, root, sendbuf, || {
-        Source::of(&call.process.types, sendbuf, sendcount, sendtype)
-    })?;
+    let source =
+        own_part(&comm, root, sendbuf, || Source::of(types, sendbuf, sendcount, sendtype))?;
     let source = match (source, &target) {
         (None, Some(target)) => target.nth(numbers::index(comm.engine.rank))?.as_source(),
         (source, _) => source.unwrap_or_else(Source::nothing),
@@ -221,20 +220,15 @@ unsafe fn gatherv<N: Whole, D: Whole>(
     root: c_int,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, *call.site);
+    let (comm, types, site) = (call.process.comm(comm)?, &call.process.types, *call.site);
     let (root, n) = (root_of(&comm, root)?, comm.engine.partners().len());
     let parts = match root {
-        Root::Here => {
-            // SAFETY: the root gives arrays of so many.
-            Some(unsafe {
-                targets(&call.process.types, recvbuf, (recvcounts, displs), recvtype, n)?
-            })
-        }
+        // SAFETY: the root gives arrays of so many.
+        Root::Here => Some(unsafe { targets(types, recvbuf, (recvcounts, displs), recvtype, n)? }),
         _ => None,
     };
-    let source = own_part(&comm, root, sendbuf, || {
-        Source::of(&call.process.types, sendbuf, sendcount, sendtype)
-    })?;
+    let source =
+        own_part(&comm, root, sendbuf, || Source::of(types, sendbuf, sendcount, sendtype))?;
     let source = match (source, &parts) {
         (None, Some(parts)) => parts[numbers::index(comm.engine.rank)].as_source(),
         (source, _) => source.unwrap_or_else(Source::nothing),
@@ -276,17 +270,14 @@ unsafe fn scatter<N: Whole>(
     root: c_int,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, *call.site);
+    let (comm, types, site) = (call.process.comm(comm)?, &call.process.types, *call.site);
     let (root, n) = (root_of(&comm, root)?, comm.engine.partners().len());
     let source = match root {
-        Root::Here => {
-            Some(Target::of(&call.process.types, sendbuf.cast_mut(), sendcount, sendtype)?)
-        }
+        Root::Here => Some(Target::of(types, sendbuf.cast_mut(), sendcount, sendtype)?),
         _ => None,
     };
-    let target = own_room(&comm, root, recvbuf, || {
-        Target::of(&call.process.types, recvbuf, recvcount, recvtype)
-    })?;
+    let target =
+        own_room(&comm, root, recvbuf, || Target::of(types, recvbuf, recvcount, recvtype))?;
     let whole = source.as_ref().map(|source| source.times(n)).transpose()?;
     operation(move || {
         let (comm, source, target) = (Rc::clone(&comm), source.clone(), target.clone());
@@ -356,20 +347,19 @@ unsafe fn scatterv<N: Whole, D: Whole>(
     root: c_int,
     comm: MPI_Comm,
 ) -> Outcome<Operation> {
-    let (comm, site) = (call.process.comm(comm)?, *call.site);
+    let (comm, types, site) = (call.process.comm(comm)?, &call.process.types, *call.site);
     let (root, n) = (root_of(&comm, root)?, comm.engine.partners().len());
     let parts = match root {
         // SAFETY: the root gives arrays of so many.
         Root::Here => Some(unsafe {
             let at = sendbuf.cast_mut();
-            targets(&call.process.types, at, (sendcounts, displs), sendtype, n)?
+            targets(types, at, (sendcounts, displs), sendtype, n)?
         }),
         _ => None,
     };
     let sources = parts.map(|parts| parts.iter().map(Target::as_source).collect::<Vec<Source>>());
-    let target = own_room(&comm, root, recvbuf, || {
-        Target::of(&call.process.types, recvbuf, recvcount, recvtype)
-    })?;
+    let target =
+        own_room(&comm, root, recvbuf, || Target::of(types, recvbuf, recvcount, recvtype))?;
     operation(move || {
         let (comm, sources, target) = (Rc::clone(&comm), sources.clone(), target.clone());
         async move {

@@ -68,35 +68,27 @@ unsafe fn size<N: Whole>(call: Call, datatype: MPI_Datatype, size: *mut N) -> Ou
     Ok(())
 }
 
-unsafe fn extent<A: Whole>(
-    call: Call,
-    datatype: MPI_Datatype,
-    lower: *mut A,
-    extent: *mut A,
-) -> Outcome {
-    let (low, len) = with_layout(call, datatype, |it| (it.lower_bound(), it.extent()))?;
-    // SAFETY: the program gives room for two numbers.
-    unsafe {
-        numbers::give_fitting(low as i64, lower);
-        numbers::give_fitting(len as i64, extent);
-    }
-    Ok(())
+macro_rules! bounds {
+    ($($name:ident = $lower:ident, $extent:ident;)*) => {$(
+        unsafe fn $name<A: Whole>(
+            call: Call,
+            datatype: MPI_Datatype,
+            lower: *mut A,
+            extent: *mut A,
+        ) -> Outcome {
+            let (low, len) = with_layout(call, datatype, |it| (it.$lower(), it.$extent()))?;
+            // SAFETY: the program gives room for two numbers.
+            unsafe {
+                numbers::give_fitting(low as i64, lower);
+                numbers::give_fitting(len as i64, extent);
+            }
+            Ok(())
+        }
+    )*};
 }
-
-unsafe fn true_extent<A: Whole>(
-    call: Call,
-    datatype: MPI_Datatype,
-    lower: *mut A,
-    extent: *mut A,
-) -> Outcome {
-    let bounds = |it: &Layout| (it.true_lower_bound(), it.true_extent());
-    let (low, len) = with_layout(call, datatype, bounds)?;
-    // SAFETY: the program gives room for two numbers.
-    unsafe {
-        numbers::give_fitting(low as i64, lower);
-        numbers::give_fitting(len as i64, extent);
-    }
-    Ok(())
+bounds! {
+    extent = lower_bound, extent;
+    true_extent = true_lower_bound, true_extent;
 }
 
 /// How a datatype was constructed.

@@ -457,6 +457,9 @@ unsafe fn free(call: Call, datatype: *mut MPI_Datatype) -> Outcome {
 }
 
 /// Returns the type that these numbers select to the program: the same one each time.
+///
+/// # Safety
+/// There is room for a handle.
 unsafe fn selected(
     call: Call,
     (combiner, integers): (i32, Vec<i32>),

@@ -37,6 +37,9 @@ functions! {
 }
 
 /// The weights of edges; `None` if the program passes none.
+///
+/// # Safety
+/// There are so many weights, unless the pointer is one of MPI's two.
 unsafe fn weights_of(weights: *const c_int, n: usize) -> Outcome<Option<Vec<i32>>> {
     if std::ptr::eq(weights, MPI_UNWEIGHTED) {
         return Ok(None);

@@ -39,6 +39,9 @@ impl From<GraphError> for Box<Fault> {
 }
 
 /// A graph as given: the end of each node's edges, and the edges.
+///
+/// # Safety
+/// `index` has `nodes` entries, and `edges` as many as the last of them says.
 unsafe fn graph_of(
     nodes: c_int,
     index: *const c_int,

@@ -59,6 +59,9 @@ impl From<DimsError> for Box<Fault> {
 }
 
 /// A grid as given.
+///
+/// # Safety
+/// The arrays have `n` entries.
 unsafe fn grid_of(n: c_int, dims: *const c_int, periods: *const c_int) -> Outcome<Grid> {
     let n = numbers::count(n)?;
     // SAFETY: the program gives so many.

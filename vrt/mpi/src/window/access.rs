@@ -102,7 +102,7 @@ unsafe fn put<N: Whole>(
         let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
             return Ok(());
         };
-        expect_equal(data.len, place.len())?;
+        expect_equal(data.len, place.len)?;
         let mut from = data.at;
         for (at, len) in place.pieces() {
             win.touch(call, place.rank, at, (len, 1), Access::Put { from })?;
@@ -129,14 +129,14 @@ unsafe fn get<N: Whole>(
     let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
         return Ok(());
     };
-    expect_equal(own.bytes(own_count)?, place.len())?;
+    expect_equal(own.bytes(own_count)?, place.len)?;
     // SAFETY: the program gives room for such elements.
     unsafe {
         let mut packed = Vec::new();
         let mut to: *mut u8 = match own.direct(own_count) {
             Some(begin) => origin.cast::<u8>().wrapping_offset(begin),
             None => {
-                packed = zeroed(place.len())?;
+                packed = zeroed(place.len)?;
                 packed.as_mut_ptr()
             }
         };
@@ -194,6 +194,9 @@ fn expect_same_elements(
 }
 
 /// Folds packed elements into a rank's part; `fetched`, if given, gets the previous values, packed.
+///
+/// # Safety
+/// As for [`fold_elements`].
 unsafe fn fold(
     call: Call,
     win: &Window,
@@ -209,7 +212,7 @@ unsafe fn fold(
         return unsafe { fold_elements(call, win, place, operator, values.as_ptr(), fetched) };
     }
     // Elements with gaps are given as they lie in memory.
-    let (element, count) = (Layout::scalar(operator.scalar), place.len() / size);
+    let (element, count) = (Layout::scalar(operator.scalar), place.len / size);
     let mut spread = vec![0u8; count * extent];
     let mut before = vec![0u8; if fetched.is_some() { count * extent } else { 0 }];
     // SAFETY: all of these have room for the elements.
@@ -267,8 +270,8 @@ unsafe fn accumulate<N: Whole>(
     let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
         return Ok(());
     };
-    expect_equal(own.bytes(own_count)?, place.len())?;
-    expect_same_elements(call, operator, origin_type, place.len())?;
+    expect_equal(own.bytes(own_count)?, place.len)?;
+    expect_same_elements(call, operator, origin_type, place.len)?;
     // SAFETY: the program gives such elements.
     unsafe {
         let values = own.pack(origin.cast(), own_count)?;
@@ -298,20 +301,20 @@ unsafe fn get_accumulate<N: Whole>(
     let Some(place) = win.place(call, rank, displacement, count, datatype)? else {
         return Ok(());
     };
-    expect_equal(results.bytes(result_count)?, place.len())?;
+    expect_equal(results.bytes(result_count)?, place.len)?;
     // SAFETY: the program gives such elements; those of the origin are not looked at if there is nothing
     // to do with them.
     unsafe {
         let values = if operator.op == Op::Nothing {
-            zeroed(place.len())?
+            zeroed(place.len)?
         } else {
             let own = Use::of(&call.process.types, origin_type)?;
             let own_count = numbers::count(origin_count)?;
-            expect_equal(own.bytes(own_count)?, place.len())?;
-            expect_same_elements(call, operator, origin_type, place.len())?;
+            expect_equal(own.bytes(own_count)?, place.len)?;
+            expect_same_elements(call, operator, origin_type, place.len)?;
             own.pack(origin.cast(), own_count)?
         };
-        let mut before = zeroed(place.len())?;
+        let mut before = zeroed(place.len)?;
         fold(call, &win, &place, operator, &values, Some(&mut before))?;
         results.unpack(&before, result.cast(), result_count);
     }
@@ -375,10 +378,13 @@ unsafe fn compare_and_swap(
         before: result.cast(),
     };
     // SAFETY: the program gives one element each.
-    unsafe { win.touch(call, place.rank, place.offset, (1, place.len()), swap) }
+    unsafe { win.touch(call, place.rank, place.offset, (1, place.len), swap) }
 }
 
 /// Returns the request of a completed access.
+///
+/// # Safety
+/// There is room for a handle.
 unsafe fn give_done(call: Call, request: *mut MPI_Request) -> Outcome {
     let begun = (State::done(Stat::EMPTY), Buffers::default());
     // SAFETY: the program gives room for a handle.

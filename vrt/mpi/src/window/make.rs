@@ -65,6 +65,9 @@ fn size_of(size: MPI_Aint) -> Outcome<usize> {
 }
 
 /// Makes a window from each rank's contribution, and returns a handle of it to the program.
+///
+/// # Safety
+/// There is room for a handle.
 unsafe fn make(call: Call, comm: &Comm, info: MPI_Info, own: &Own, win: *mut MPI_Win) -> Outcome {
     comm.expect_intra()?;
     let info = call.process.info_or_empty(info)?;
@@ -122,7 +125,7 @@ unsafe fn create<D: Whole>(
 }
 
 /// Zeroed memory from the rank's heap.
-unsafe fn memory(size: usize) -> Outcome<*mut c_void> {
+fn memory(size: usize) -> Outcome<*mut c_void> {
     // SAFETY: a plain allocation.
     let block = unsafe { libc::calloc(size.max(1).div_ceil(64), 64) };
     if block.is_null() {

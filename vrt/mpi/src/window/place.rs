@@ -30,22 +30,18 @@ pub(super) struct Place {
     pub(super) offset: isize,
     count: usize,
     datatype: Use,
-    len: usize,
+    /// Bytes of data.
+    pub(super) len: usize,
 }
 
 impl Place {
-    /// Bytes of data.
-    pub(super) fn len(&self) -> usize {
-        self.len
-    }
-
     /// The contiguous pieces: offset and number of bytes.
     pub(super) fn pieces(&self) -> Vec<(isize, usize)> {
-        if self.len() == 0 {
+        if self.len == 0 {
             return Vec::new();
         }
         if let Some(begin) = self.datatype.direct(self.count) {
-            return vec![(self.offset.saturating_add(begin), self.len())];
+            return vec![(self.offset.saturating_add(begin), self.len)];
         }
         let mut all = Vec::new();
         if let Use::Laid(layout) = &self.datatype {
