@@ -182,6 +182,9 @@ fn imports_go_down() {
     assert!(known.iter().all(|modules| *modules > 10), "{known:?}");
 }
 
+/// Folders in a circle: `auto` is one of the strategies by whose name it looks others up.
+const FOLDERS: [(&str, &str); 1] = [("lb-strategies", "auto")];
+
 #[test]
 fn no_circle_goes_through_a_folder() {
     let mut wrong = Vec::new();
@@ -191,7 +194,7 @@ fn no_circle_goes_through_a_folder() {
         for module in imports.keys().filter(|module| source.join(module).is_dir()) {
             let mut seen = BTreeSet::new();
             reached(module, &imports, &mut seen);
-            if seen.contains(module.as_str()) {
+            if seen.contains(module.as_str()) && !FOLDERS.contains(&(name, module)) {
                 wrong.push(format!("{name}: `{module}` is in a circle of imports"));
             }
         }
@@ -206,24 +209,20 @@ const CIRCLES: &[(&str, &[&str])] = &[
         &[
             "accounts.rs",
             "allocator.rs",
-            "check.rs",
+            "arena.rs",
             "coroutine.rs",
             "folders.rs",
             "gone_locals.rs",
             "heap.rs",
-            "hooks.rs",
+            "heap_word.rs",
             "image.rs",
             "image_thread.rs",
             "interpose.rs",
-            "layout.rs",
-            "lib.rs",
             "libc_threads.rs",
-            "live.rs",
             "locals.rs",
             "outside.rs",
             "own_thread_locals.rs",
             "rank.rs",
-            "resident.rs",
             "signal_children.rs",
             "signal_kernel.rs",
             "signal_lock.rs",
