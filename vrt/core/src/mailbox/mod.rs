@@ -31,7 +31,7 @@ mod unexpected;
 
 pub use peers::Peer;
 pub use peers::Peers;
-pub(crate) use posted::{Posted, Receive};
+pub(crate) use posted::{Posted, PostedReceive};
 pub use unexpected::Unexpected;
 
 /// Matches any source or any tag in a [`Pattern`].
@@ -112,7 +112,7 @@ mod tests {
     /// The specification: two lists searched from the front.
     #[derive(Default)]
     struct Naive {
-        posted: Vec<(Pattern, Receive)>,
+        posted: Vec<(Pattern, PostedReceive)>,
         unexpected: Vec<(Pattern, u32)>,
     }
 
@@ -121,7 +121,7 @@ mod tests {
         let (mut posted, mut unexpected) = (Posted::default(), Unexpected::<u32>::default());
         for (n, step) in steps.into_iter().enumerate() {
             let n = n as u32;
-            let receive = Receive::into_buffer(n);
+            let receive = PostedReceive::into_buffer(n);
             match step {
                 Step::Post(p) => {
                     let at = naive.unexpected.iter().position(|(m, _)| p.matches(m));

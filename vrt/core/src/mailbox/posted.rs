@@ -9,46 +9,46 @@ use crate::mailbox::{LINEAR, Pattern};
 
 /// A posted receive: the number of its request, and whether it has a buffer yet. One word, as matching reads many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Receive(u32);
+pub struct PostedReceive(u32);
 
-impl Receive {
+impl PostedReceive {
     /// The bit of receives that reserve. (No rank has as many requests.)
     const RESERVES: u32 = 1 << 31;
 
     /// A receive whose message goes into the buffer of its request.
     #[inline(always)]
-    pub fn into_buffer(request: u32) -> Receive {
-        debug_assert!(request < Receive::RESERVES);
-        Receive(request)
+    pub fn into_buffer(request: u32) -> PostedReceive {
+        debug_assert!(request < PostedReceive::RESERVES);
+        PostedReceive(request)
     }
 
     /// A receive without a buffer so far: its message is reserved for it.
-    pub fn reserving(request: u32) -> Receive {
-        debug_assert!(request < Receive::RESERVES);
-        Receive(request | Receive::RESERVES)
+    pub fn reserving(request: u32) -> PostedReceive {
+        debug_assert!(request < PostedReceive::RESERVES);
+        PostedReceive(request | PostedReceive::RESERVES)
     }
 
     /// The number of its request.
     #[inline(always)]
     pub fn request(self) -> u32 {
-        self.0 & !Receive::RESERVES
+        self.0 & !PostedReceive::RESERVES
     }
 
     /// Whether its message is reserved.
     #[inline(always)]
     pub fn reserves(self) -> bool {
-        self.0 >= Receive::RESERVES
+        self.0 >= PostedReceive::RESERVES
     }
 }
 
 /// Receives of each pattern, with their times of posting.
-type ByPattern = FxHashMap<Pattern, VecDeque<(u64, Receive)>>;
+type ByPattern = FxHashMap<Pattern, VecDeque<(u64, PostedReceive)>>;
 
 /// Posted receives, by pattern, in the order of posting.
 #[derive(Debug, Default)]
 pub(crate) struct Posted {
     /// While they are found quickly: all of them, in order.
-    few: VecDeque<(Pattern, Receive)>,
+    few: VecDeque<(Pattern, PostedReceive)>,
     /// Otherwise: all of them, by pattern, with the time of posting.
     many: Option<Box<ByPattern>>,
     clock: u64,
@@ -62,7 +62,7 @@ impl Posted {
     }
 
     #[inline(always)]
-    pub fn push(&mut self, pattern: Pattern, receive: Receive) {
+    pub fn push(&mut self, pattern: Pattern, receive: PostedReceive) {
         self.len += 1;
         match &mut self.many {
             None => self.few.push_back((pattern, receive)),
@@ -85,7 +85,7 @@ impl Posted {
 
     /// Takes the earliest receive that matches a message.
     #[inline(always)]
-    pub fn take(&mut self, message: &Pattern) -> Option<Receive> {
+    pub fn take(&mut self, message: &Pattern) -> Option<PostedReceive> {
         if self.len == 0 {
             return None;
         }
@@ -128,7 +128,7 @@ impl Posted {
     }
 
     /// Withdraws a receive; returns false if it has been matched already.
-    pub fn cancel(&mut self, pattern: &Pattern, receive: Receive) -> bool {
+    pub fn cancel(&mut self, pattern: &Pattern, receive: PostedReceive) -> bool {
         let found = match &mut self.many {
             None => self.few.iter().position(|(_, r)| *r == receive).map(|at| {
                 self.few.remove(at);
@@ -145,9 +145,9 @@ impl Posted {
     }
 
     /// All receives in the order of posting.
-    pub(crate) fn into_list(self) -> Vec<(Pattern, Receive)> {
+    pub(crate) fn into_list(self) -> Vec<(Pattern, PostedReceive)> {
         let Some(many) = self.many else { return self.few.into() };
-        let mut timed: Vec<(u64, Pattern, Receive)> = Vec::with_capacity(self.len);
+        let mut timed: Vec<(u64, Pattern, PostedReceive)> = Vec::with_capacity(self.len);
         for (pattern, queue) in *many {
             timed.extend(queue.into_iter().map(|(time, receive)| (time, pattern, receive)));
         }

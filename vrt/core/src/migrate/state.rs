@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_bytes::ByteBuf;
 
 use crate::error::Site;
-use crate::mailbox::{Pattern, Peer, Peers, Posted, Receive, Unexpected};
+use crate::mailbox::{Pattern, Peer, Peers, Posted, PostedReceive, Unexpected};
 use crate::net::parcel::{self, Topic};
 use crate::net::shared::HELD;
 use crate::net::{Kind, Packet};
@@ -30,7 +30,7 @@ pub(super) struct MovingRank {
     awaiting: Awaiting,
     awaited: u64,
     notified: bool,
-    posted: Vec<(Pattern, Receive)>,
+    posted: Vec<(Pattern, PostedReceive)>,
     unexpected: Vec<(Pattern, Message)>,
     /// They are too many; and the nodes that were told.
     pub(super) held: bool,

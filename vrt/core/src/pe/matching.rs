@@ -13,7 +13,7 @@
 //! Every message that is admitted and not early counts as received from its partner, so the next one is admitted after
 //! it. What was early is looked at again after each message that was not.
 
-use crate::mailbox::{Pattern, Receive};
+use crate::mailbox::{Pattern, PostedReceive};
 use crate::net::{INLINE, Kind, Packet};
 use crate::pe::core::Core;
 use crate::pe::rank_state::RankState;
@@ -26,7 +26,7 @@ pub(super) enum Match {
     /// Others of its pair come first. Nothing has changed.
     Early,
     /// It is the next of its pair, and this receive was the first that asked for it.
-    Receive(Receive),
+    Receive(PostedReceive),
     /// It is the next of its pair, and no receive asks for it.
     Unexpected,
 }
@@ -123,7 +123,7 @@ impl Core {
     /// # Safety
     /// As [`arrive`](Self::arrive).
     #[inline]
-    pub(super) unsafe fn give(&mut self, packet: &Packet, body: Body, receive: Receive) {
+    pub(super) unsafe fn give(&mut self, packet: &Packet, body: Body, receive: PostedReceive) {
         // SAFETY: as the caller promises; a request's buffer belongs to its receive until that is done.
         unsafe {
             if receive.reserves() {

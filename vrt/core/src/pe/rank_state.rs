@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::Site;
 use crate::layout::Signature;
-use crate::mailbox::{Pattern, Peers, Posted, Receive};
+use crate::mailbox::{Pattern, Peers, Posted, PostedReceive};
 use crate::net::Packet;
 use crate::pe::contexts::Begun;
 use crate::pe::requests::{Completion, Request, Room, Started, copy_short};
@@ -268,7 +268,7 @@ impl RankState {
     #[inline(always)]
     pub(super) fn post(&mut self, pattern: Pattern, room: Room) -> Started {
         let request = self.new_request(Request::receive(room, Some(pattern)));
-        self.posted.push(pattern, Receive::into_buffer(request));
+        self.posted.push(pattern, PostedReceive::into_buffer(request));
         Started::pending(request)
     }
 

@@ -1,7 +1,7 @@
 //! Receiving: what happens when a message arrives, and when a receive is posted.
 
 use crate::layout::Signature;
-use crate::mailbox::{Pattern, Receive};
+use crate::mailbox::{Pattern, PostedReceive};
 use crate::net::parcel::Topic;
 use crate::net::remote::Transfer;
 use crate::net::shared::ENDED;
@@ -410,8 +410,11 @@ impl Core {
         else {
             return false;
         };
-        let receive =
-            if reserves { Receive::reserving(request) } else { Receive::into_buffer(request) };
+        let receive = if reserves {
+            PostedReceive::reserving(request)
+        } else {
+            PostedReceive::into_buffer(request)
+        };
         if !state.posted.cancel(&pattern, receive) {
             return false;
         }

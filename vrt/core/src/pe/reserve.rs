@@ -9,7 +9,7 @@
 //! the runtime's. It is removed when the next one is detached: code that ends requests need not
 //! check whether one is awaited.
 
-use crate::mailbox::{Pattern, Receive};
+use crate::mailbox::{Pattern, PostedReceive};
 use crate::net::Packet;
 use crate::pe::unexpected::UnexpectedPayload;
 use crate::pe::{Completion, Core, RankState, Request, Room, Started};
@@ -51,7 +51,7 @@ impl Core {
         let empty = Room { buffer: std::ptr::null_mut(), capacity: 0, ..room };
         let request = Request { reserves: true, ..Request::receive(empty, Some(pattern)) };
         let request = state.new_request(request);
-        state.posted.push(pattern, Receive::reserving(request));
+        state.posted.push(pattern, PostedReceive::reserving(request));
         Landed::Waiting(request)
     }
 
