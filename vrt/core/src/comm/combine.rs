@@ -26,7 +26,6 @@
     expect(
         clippy::arithmetic_side_effects,
         clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
         reason = "places in buffers that are there, and ranks below their number"
     )
 )]
