@@ -7,6 +7,8 @@
 //! | [`Claims`] | one owner of long work, one helper | both claim pieces from their ends, by one word |
 //! | [`RemoteFreeList`] | one owner, any number of freeing threads | Treiber stack, emptied as a whole by the owner |
 //! | [`Ending`] | all processes of a job | one word, set once |
+//! | [`Lease`] | PEs that use a rank's memory, the PE that moves it to another node | one word: a count, and where the memory is |
+//! | [`Location`] | the PE that has a rank, those that send to it | one word: a PE and a version, which only grows |
 //!
 //! Everything here is `#[repr(C)]`, valid when zeroed, and contains no pointer into a process's private memory, so that
 //! a value may be placed in a shared mapping. Compiled with `--cfg loom` the atomics are those of the loom model
@@ -16,6 +18,8 @@ mod claims;
 mod doorbell;
 mod ending;
 mod free_list;
+mod lease;
+mod location;
 mod ring;
 
 pub use claims::{Claims, MOST_PIECES};
@@ -24,6 +28,8 @@ pub use doorbell::register;
 pub use doorbell::{Doorbell, Sleep};
 pub use ending::Ending;
 pub use free_list::RemoteFreeList;
+pub use lease::{Begun, KeptOff, Lease, Leased};
+pub use location::{Learned, Location, Place};
 pub use ring::{CELL_PAYLOAD, Cell, CellData, Consumer, Payload, Producer, Ring};
 
 /// The atomics in use: the standard library's, or loom's with `--cfg loom`.

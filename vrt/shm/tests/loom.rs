@@ -9,7 +9,10 @@ use std::num::NonZeroU32;
 use loom::cell::UnsafeCell;
 use loom::sync::Arc;
 use loom::thread;
-use vrt_shm::{Claims, Consumer, Doorbell, Ending, Producer, RemoteFreeList, Ring, Sleep};
+use vrt_shm::{
+    Begun, Claims, Consumer, Doorbell, Ending, KeptOff, Learned, Lease, Location, Place, Producer,
+    RemoteFreeList, Ring, Sleep,
+};
 
 #[test]
 fn ring_hands_over_cells_and_payloads() {
@@ -178,5 +181,105 @@ fn shared_work_is_done_once_and_over_when_all_is_done() {
         helper.join().unwrap();
         assert_eq!(shared.claim_front(), None);
         assert!(shared.are_finished(1, 1));
+    });
+}
+
+/// The memory of a rank leaves a node, what is left of it is given back, and it comes again, while another PE reads it
+/// whenever it may: what is read is whole, as who moves it or gives it back has it alone.
+#[test]
+fn memory_is_used_only_where_it_is() {
+    loom::model(|| {
+        let node = Arc::new((Lease::new(), UnsafeCell::new((1u32, 1u32))));
+        let change = |cell: &UnsafeCell<(u32, u32)>, to: (u32, u32)| {
+            cell.with_mut(|memory| {
+                // SAFETY: loom finds whoever else accesses it meanwhile.
+                unsafe { *memory = to };
+            });
+        };
+        let reader = thread::spawn({
+            let node = node.clone();
+            move || {
+                for _ in 0..2 {
+                    if let Some(_leased) = node.0.take() {
+                        // SAFETY: it is here, and stays while it is leased.
+                        let (a, b) = node.1.with(|memory| unsafe { *memory });
+                        assert!(a == b && a > 0, "memory that is not here: {a} {b}");
+                    }
+                }
+            }
+        });
+        let giver = thread::spawn({
+            let node = node.clone();
+            move || {
+                if let KeptOff::While(_kept) = node.0.keep_off() {
+                    change(&node.1, (0, 0));
+                }
+            }
+        });
+        if node.0.begin_leaving() == Begun::Moving {
+            // It is read by the one that has it alone.
+            // SAFETY: as above.
+            assert_eq!(node.1.with(|memory| unsafe { *memory }), (1, 1));
+            node.0.has_left();
+            while node.0.begin_coming() == Begun::InUse {
+                thread::yield_now();
+            }
+            change(&node.1, (2, 2));
+            node.0.has_come();
+        }
+        reader.join().unwrap();
+        giver.join().unwrap();
+        assert!(node.0.take().is_some(), "the memory is here in the end");
+    });
+}
+
+/// A rank moves twice; the news of both moves come in any order, and it is said that the rank is held.
+#[test]
+fn old_news_never_replaces_newer() {
+    loom::model(|| {
+        let location = Arc::new(Location::new());
+        let news = |version: u32| {
+            let location = location.clone();
+            thread::spawn(move || {
+                let learned = location.learn(Place::on(version), version);
+                let (place, known) = location.get_with_version();
+                assert!(known >= version && place.pe() == Some(known));
+                learned
+            })
+        };
+        let (first, second) = (news(1), news(2));
+        location.hold_unless(|pe| pe == 2);
+        let first = first.join().unwrap();
+        assert_eq!(second.join().unwrap(), Learned::New);
+        let (place, version) = location.get_with_version();
+        assert_eq!((place.pe(), version), (Some(2), 2));
+        // Whoever comes first, the news of the first move are new only if they were before those of the second.
+        assert!(first == Learned::New || first == Learned::Old);
+        location.release();
+        assert!(location.get().is_plain());
+        location.set(Place::ENDED, 3);
+        assert_eq!((location.get().pe(), location.get().is_held()), (None, false));
+    });
+}
+
+/// Who sees where a rank is sees what its PE has written before.
+#[test]
+fn a_location_publishes_what_was_written_before() {
+    loom::model(|| {
+        let shared = Arc::new((Location::new(), UnsafeCell::new(0u32)));
+        let mover = thread::spawn({
+            let shared = shared.clone();
+            move || {
+                // SAFETY: the other one looks only after the location has changed.
+                shared.1.with_mut(|state| unsafe { *state = 7 });
+                shared.0.set(Place::on(1).held(true), 1);
+            }
+        });
+        if shared.0.get().pe() == Some(1) {
+            // SAFETY: as above.
+            assert_eq!(shared.1.with(|state| unsafe { *state }), 7);
+            assert!(shared.0.get().is_held());
+        }
+        mover.join().unwrap();
     });
 }

@@ -160,10 +160,8 @@ impl Party for RankParty {
         let rank = self.comm.members.get(other);
         pe::with(|pe| {
             let shared = pe.engine.shared;
-            match shared.location_of(rank) {
-                None | Some(vrt_core::net::shared::ENDED) => 0,
-                Some(pe) => shared.node_of(pe),
-            }
+            let pe = shared.location_of(rank).and_then(|place| place.pe());
+            pe.map_or(0, |pe| shared.node_of(pe))
         })
     }
 

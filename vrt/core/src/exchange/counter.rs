@@ -5,15 +5,17 @@
 //! participation, and moves along with the rank. (Windows cannot be used: they do not reach other
 //! nodes, and each rank keeps the addresses of all others.)
 
-use crate::net::shared::ENDED;
 use crate::net::{Data, Kind, Packet};
 use crate::pe::{Core, Engine, Request, Started};
 
 /// Adds to a counter of a rank of the job, on behalf of the running rank; done when the addition
 /// has happened.
 pub fn count_up(core: &mut Core, rank: u32, counter: (u32, u32), amount: u64) -> Started {
-    let pe = core.shared.location(rank);
-    if pe == ENDED || (pe == core.id && add_here(core, rank, counter, amount)) {
+    let is_done = match core.shared.location(rank).pe() {
+        None => true,
+        Some(pe) => pe == core.id && add_here(core, rank, counter, amount),
+    };
+    if is_done {
         return Started::done();
     }
     let mut packet = Packet::new(Kind::CountUp, core.current, rank);

@@ -3,6 +3,7 @@
 use crate::migrate::migration::{Migration, Stays};
 use crate::migrate::state::{MovingRank, dispatch};
 use crate::pe::{Awaiting, Encoded, Engine, Status, Wait};
+use vrt_shm::Begun;
 use vrt_slot::{external, hooks};
 
 /// Moves a rank that waits in `migrate` by its encoded state: drops its stack and heap whole, and has
@@ -22,7 +23,7 @@ pub(super) fn move_by_state(engine: &mut Engine, rank: u32, to: u32) -> Result<u
         return Err(Stays::Pinned("there is no room for its encoded state"));
     }
     let far = !engine.shared.is_near(to);
-    if far && !engine.shared.send_away(rank) {
+    if far && engine.shared.lease(rank).begin_leaving() == Begun::InUse {
         return Err(Stays::InUse);
     }
     let Some(mut state) = engine.ranks[rank as usize].take() else { return Err(Stays::NotHere) };

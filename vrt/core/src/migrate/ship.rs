@@ -32,6 +32,7 @@ use crate::migrate::state::{MovingRank, dispatch};
 use crate::net::shared::Shared;
 use crate::net::{Data, Kind, Packet};
 use crate::pe::{Core, Encoded, Engine};
+use vrt_shm::Begun;
 use vrt_slot::{Arena, SlotId, hooks, live};
 
 /// Bytes of departed ranks that a PE keeps, so that one that comes back finds its pages there.
@@ -41,10 +42,11 @@ impl Migration {
     /// Sends a suspended rank that [`may_go`](Self::may_go) to a PE of another node; returns the bytes
     /// that travel.
     pub(super) fn ship(&mut self, core: &mut Core, rank: u32, to: u32) -> Result<u64, Stays> {
-        if !core.shared.send_away(rank) {
+        let state = &mut core.ranks[rank as usize];
+        if state.is_some() && core.shared.lease(rank).begin_leaving() == Begun::InUse {
             return Err(Stays::InUse);
         }
-        let Some(state) = core.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
+        let Some(state) = state.take() else { return Err(Stays::NotHere) };
         let slot = state.slot;
         // SAFETY: the rank is this PE's and suspended, so what it sends stays until it goes on.
         unsafe {
@@ -102,7 +104,7 @@ impl Migration {
     /// The last piece of a rank's memory has gone. Its pages stay in case it comes back, until
     /// there are too many of them.
     fn shipped(&mut self, shared: Shared, rank: u32) {
-        shared.has_left(rank);
+        shared.lease(rank).has_left();
         let left = &mut self.left_behind;
         let Some(at) = left.leaving.iter().position(|of| of.rank == rank) else { return };
         let Leaving { bytes, state, .. } = left.leaving.swap_remove(at);

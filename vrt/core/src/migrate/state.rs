@@ -11,12 +11,12 @@ use serde_bytes::ByteBuf;
 use crate::error::Site;
 use crate::mailbox::{Pattern, Peer, Peers, Posted, PostedReceive, Unexpected};
 use crate::net::parcel::{self, Topic};
-use crate::net::shared::HELD;
 use crate::net::{Kind, Packet};
 use crate::pe::{
     Awaited, Awaiting, Begun, Blocked, ContextUse, Core, Counters, Encoded, Flow, Owned, RankState,
     Request, Status, Told, UnexpectedPayload, Wait, WindowPart,
 };
+use vrt_shm::Place;
 use vrt_slot::{SlotHeader, hooks};
 
 type Message = (Packet, UnexpectedPayload);
@@ -326,7 +326,6 @@ pub(super) fn dispatch(core: &mut Core, rank: u32, to: u32, moving: &mut MovingR
         // From now on this is one of the nodes that were told.
         moving.told.push(Told { by: core.id, pe: core.id, since: 0 });
     }
-    let held = if moving.held { HELD } else { 0 };
-    core.shared.set_location(rank, to | held, moving.moves);
+    core.shared.location_entry(rank).set(Place::on(to).held(moving.held), moving.moves);
     parcel::send(&mut core.net, core.id, to, Topic::Rank, moving);
 }

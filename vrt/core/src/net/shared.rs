@@ -12,9 +12,8 @@
 //! | rings between PEs | producer and consumer | the deadlock detector |
 //! | what PEs and ranks do, on request ([`view`](super::view)) | the PE; the rank's PE | the process that asks |
 //!
-//! A *location* inside the node is exact: only the rank's PE changes it. A location in another node
-//! is the last news received; anything sent there is passed on. Each move of a rank gives its
-//! location a new version, so that old news never replaces newer.
+//! A *location* inside the node is exact; one in another node is the last news received, and anything sent there is
+//! passed on: see [`Location`]. For the memory of ranks, see [`Lease`].
 
 use std::num::NonZeroU32;
 use std::ops::Range;
@@ -23,12 +22,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::net::link::Link;
 use crate::net::view::{PeEntry, RankEntry};
-use vrt_shm::{Claims, Doorbell, Ending};
-
-/// The location of a rank that has ended.
-pub const ENDED: u32 = u32::MAX >> 1;
-/// Added to a location: the rank is held (see `pe::flow`). Larger than any location.
-pub const HELD: u32 = !ENDED;
+use vrt_shm::{Begun, Claims, Doorbell, Ending, KeptOff, Lease, Leased, Location, Place};
 
 /// Pairs of contexts that communicators can have.
 const CONTEXT_PAIRS: usize = 1 << 30;
@@ -187,31 +181,6 @@ unsafe impl Send for Shared {}
 // SAFETY: as above.
 unsafe impl Sync for Shared {}
 
-/// The lease of a rank's memory: how many of its node use it now, and whether it is there.
-const AWAY: u32 = 1 << 31;
-/// It is under way: being read by the PE that had the rank, or written by the one that will.
-const MOVING: u32 = 1 << 30;
-
-/// Permission to use the memory of a rank, which does not leave the node while this lives.
-#[derive(Debug)]
-pub struct Leased(Option<&'static AtomicU32>);
-
-impl Leased {
-    /// For a job with one node: no rank can leave it.
-    #[inline(always)]
-    pub fn always() -> Leased {
-        Leased(None)
-    }
-}
-
-impl Drop for Leased {
-    fn drop(&mut self) {
-        if let Some(lease) = self.0 {
-            lease.fetch_sub(1, Ordering::AcqRel);
-        }
-    }
-}
-
 /// The ranks that begin on a PE: consecutive ones, distributed as evenly as possible.
 pub fn first_ranks(pe: u32, pes: u32, ranks: u32) -> Range<u32> {
     let edge = |pe: u32| (u64::from(pe) * u64::from(ranks)).div_ceil(u64::from(pes)) as u32;
@@ -293,11 +262,10 @@ impl Shared {
             let there = self.in_node(node);
             for rank in 0..self.ranks as u32 {
                 let home = there.home(rank);
-                there.set_location(rank, home, 0);
-                if there.is_near(home) {
-                    continue;
+                there.location_entry(rank).set(Place::on(home), 0);
+                if !there.is_near(home) {
+                    there.lease(rank).begin_away();
                 }
-                there.lease(rank).store(AWAY, Ordering::Relaxed);
             }
         }
     }
@@ -316,8 +284,8 @@ impl Shared {
 
     /// The same memory, for a PE of `node`.
     pub fn in_node(&self, node: usize) -> Shared {
-        let locations = self.location_offset() + node * self.ranks * size_of::<AtomicU64>();
-        let leases = self.lease_offset() + node * self.ranks * size_of::<AtomicU32>();
+        let locations = self.location_offset() + node * self.ranks * size_of::<Location>();
+        let leases = self.lease_offset() + node * self.ranks * size_of::<Lease>();
         Shared { node, locations, leases, ..*self }
     }
 
@@ -377,8 +345,8 @@ impl Shared {
         ((rank as usize) < self.ranks).then(|| self.home(rank))
     }
 
-    /// The PE of a rank, according to `location`; `None` if the rank does not exist.
-    pub fn location_of(&self, rank: u32) -> Option<u32> {
+    /// Where a rank is, as far as this node knows; `None` if the rank does not exist.
+    pub fn location_of(&self, rank: u32) -> Option<Place> {
         ((rank as usize) < self.ranks).then(|| self.location(rank))
     }
 
@@ -399,65 +367,22 @@ impl Shared {
         (0..self.ranks as u32).filter(move |rank| self.home(*rank) == pe)
     }
 
-    /// The PE that has a rank, or is about to get it, as far as this node knows; [`ENDED`] when
-    /// it has ended.
+    /// Where a rank is, or is about to be, as far as this node knows.
     #[inline(always)]
-    pub(crate) fn location(&self, rank: u32) -> u32 {
-        self.location_or_held(rank) & !HELD
+    pub(crate) fn location(&self, rank: u32) -> Place {
+        self.location_entry(rank).get()
     }
 
-    /// [`location`](Self::location), with [`HELD`] if that is so.
+    /// Whether a rank is on a PE of this node.
+    pub(crate) fn has_near(&self, rank: u32) -> bool {
+        self.location(rank).pe().is_some_and(|pe| self.is_near(pe))
+    }
+
+    /// What this node knows of where a rank is.
     #[inline(always)]
-    pub(crate) fn location_or_held(&self, rank: u32) -> u32 {
-        self.entry(rank).load(Ordering::Acquire) as u32
-    }
-
-    /// A rank is held, as far as this node knows.
-    pub(crate) fn hold(&self, rank: u32) {
-        self.entry(rank).fetch_or(u64::from(HELD), Ordering::Relaxed);
-    }
-
-    /// A rank is held that is in another node, if it still is there.
-    pub(crate) fn hold_elsewhere(&self, rank: u32) {
-        let elsewhere = |entry: u64| {
-            let near = self.is_near(entry as u32 & !HELD);
-            (!near).then_some(entry | u64::from(HELD))
-        };
-        let _ = self.entry(rank).fetch_update(Ordering::Relaxed, Ordering::Relaxed, elsewhere);
-    }
-
-    /// A rank is not held any more, as far as this node knows.
-    pub(crate) fn release(&self, rank: u32) {
-        self.entry(rank).fetch_and(!u64::from(HELD), Ordering::Relaxed);
-    }
-
-    /// The PE that has a rank, with the version of this knowledge.
-    pub(crate) fn location_and_version(&self, rank: u32) -> (u32, u32) {
-        let entry = self.entry(rank).load(Ordering::Acquire);
-        (entry as u32 & !HELD, (entry >> 32) as u32)
-    }
-
-    /// Says where a rank is, with [`HELD`] if that is so. For the PE that has it, or gets it.
-    pub(crate) fn set_location(&self, rank: u32, pe: u32, version: u32) {
-        let entry = u64::from(version) << 32 | u64::from(pe);
-        self.entry(rank).store(entry, Ordering::Release);
-    }
-
-    /// News of where a rank is; forgotten unless newer than what is known.
-    pub(crate) fn learn(&self, rank: u32, pe: u32, version: u32) {
-        let entry = u64::from(version) << 32 | u64::from(pe);
-        let newer = |known: u64| {
-            let held = known & u64::from(HELD);
-            let known = (known >> 32) as u32;
-            (version.wrapping_sub(known) as i32 > 0).then_some(entry | held)
-        };
-        let _ = self.entry(rank).fetch_update(Ordering::AcqRel, Ordering::Acquire, newer);
-    }
-
-    #[inline(always)]
-    fn entry(&self, rank: u32) -> &'static AtomicU64 {
+    pub(crate) fn location_entry(&self, rank: u32) -> &'static Location {
         debug_assert!((rank as usize) < self.ranks);
-        self.at(self.locations + rank as usize * size_of::<AtomicU64>())
+        self.at(self.locations + rank as usize * size_of::<Location>())
     }
 
     #[inline(always)]
@@ -466,45 +391,32 @@ impl Shared {
         self.at(self.homes + rank as usize * size_of::<AtomicU32>())
     }
 
-    fn lease(&self, rank: u32) -> &'static AtomicU32 {
+    /// Whether the memory of a rank is in this node.
+    ///
+    /// # Panics
+    /// There is no such rank.
+    #[inline]
+    pub(crate) fn lease(&self, rank: u32) -> &'static Lease {
         assert!((rank as usize) < self.ranks, "no rank {rank}");
-        self.at(self.leases + rank as usize * size_of::<AtomicU32>())
+        self.at(self.leases + rank as usize * size_of::<Lease>())
     }
 
     /// Keeps the memory of a rank in this node while another PE uses it; `None` if it is not here.
     #[inline]
-    pub fn lease_of(&self, rank: u32) -> Option<Leased> {
+    pub fn lease_of(&self, rank: u32) -> Option<Leased<'static>> {
         if self.node_size == self.pes {
             // One node: it cannot leave.
             return Some(Leased::always());
         }
-        let lease = self.lease(rank);
-        let leased = Leased(Some(lease));
-        (lease.fetch_add(1, Ordering::AcqRel) & AWAY == 0).then_some(leased)
-    }
-
-    /// The memory of a rank leaves the node, unless somebody uses it.
-    pub(crate) fn send_away(&self, rank: u32) -> bool {
-        let lease = self.lease(rank);
-        lease.compare_exchange(0, AWAY | MOVING, Ordering::AcqRel, Ordering::Relaxed).is_ok()
-    }
-
-    /// All of the memory of a rank has left the node.
-    pub(crate) fn has_left(&self, rank: u32) {
-        let before = self.lease(rank).fetch_and(!MOVING, Ordering::AcqRel);
-        debug_assert_eq!(before & (AWAY | MOVING), AWAY | MOVING, "rank {rank} was leaving");
+        self.lease(rank).take()
     }
 
     /// The memory of a rank is about to come into the node. `false`: the job is over before it can.
     #[must_use]
     pub(crate) fn will_come(&self, rank: u32) -> bool {
-        let lease = self.lease(rank);
         // Somebody may be giving back what was left of it here: that takes a moment, unless their PE has died
         // meanwhile, with which the job ends.
-        while lease
-            .compare_exchange(AWAY, AWAY | MOVING, Ordering::AcqRel, Ordering::Relaxed)
-            .is_err()
-        {
+        while self.lease(rank).begin_coming() == Begun::InUse {
             if self.job().ended() != Ended::Not {
                 return false;
             }
@@ -513,27 +425,17 @@ impl Shared {
         true
     }
 
-    /// The memory of a rank has come into the node.
-    pub(crate) fn has_come(&self, rank: u32) {
-        let before = self.lease(rank).fetch_and(!(AWAY | MOVING), Ordering::AcqRel);
-        debug_assert_eq!(before & (AWAY | MOVING), AWAY | MOVING, "rank {rank} was coming");
-    }
-
     /// Does something to what a rank has left here, unless it is here or under way. Who has counted itself in for a
     /// moment, to find that the rank is away, is waited for.
     pub(crate) fn while_away(&self, rank: u32, f: impl FnOnce()) {
-        let lease = self.lease(rank);
-        while let Err(now) =
-            lease.compare_exchange(AWAY, AWAY + 1, Ordering::AcqRel, Ordering::Relaxed)
-        {
-            let is_counted_in = now & (AWAY | MOVING) == AWAY;
-            if !is_counted_in || self.job().ended() != Ended::Not {
-                return;
+        loop {
+            match self.lease(rank).keep_off() {
+                KeptOff::While(_kept) => return f(),
+                KeptOff::NotAway => return,
+                KeptOff::Busy if self.job().ended() != Ended::Not => return,
+                KeptOff::Busy => std::thread::yield_now(),
             }
-            std::thread::yield_now();
         }
-        f();
-        lease.fetch_sub(1, Ordering::AcqRel);
     }
 
     /// How many ranks of this node wait for words of the arena.
@@ -581,11 +483,11 @@ impl Shared {
     }
 
     fn lease_offset(&self) -> usize {
-        self.location_offset() + self.nodes() * self.ranks * size_of::<AtomicU64>()
+        self.location_offset() + self.nodes() * self.ranks * size_of::<Location>()
     }
 
     fn ring_offset(&self, number: usize) -> usize {
-        let leases = self.nodes() * self.ranks * size_of::<AtomicU32>();
+        let leases = self.nodes() * self.ranks * size_of::<Lease>();
         (self.lease_offset() + leases).next_multiple_of(4096) + number * size_of::<Link>()
     }
 
@@ -608,31 +510,25 @@ impl Shared {
 
 #[cfg(test)]
 mod tests {
-    use super::{Ended, Shared, first_ranks};
+    use super::*;
 
     /// Two nodes of a PE each; as the first one sees it, and with rank 1, which begins in the other one.
     fn two_nodes(f: impl FnOnce(Shared, u32)) {
         let shared = Shared::map(2, 2, 1).unwrap().in_node(0);
-        assert_eq!((shared.home_of(1), shared.location_of(1)), (Some(1), Some(1)));
+        assert_eq!((shared.home_of(1), shared.location_of(1)), (Some(1), Some(Place::on(1))));
         f(shared, 1);
         // SAFETY: nobody uses it any more.
         unsafe { shared.unmap() };
     }
 
     #[test]
-    fn what_a_rank_left_behind_is_given_back_after_who_looks_whether_it_is_there() {
+    fn what_a_rank_left_behind_is_given_back_unless_it_comes() {
         two_nodes(|shared, rank| {
-            // Counted in for a moment, which ends meanwhile.
-            shared.lease(rank).fetch_add(1, std::sync::atomic::Ordering::Relaxed);
             let mut is_done = false;
-            std::thread::scope(|scope| {
-                let lease = shared.lease(rank);
-                scope.spawn(|| lease.fetch_sub(1, std::sync::atomic::Ordering::Relaxed));
-                shared.while_away(rank, || is_done = true);
-            });
+            shared.while_away(rank, || is_done = true);
             assert!(is_done && shared.will_come(rank));
             shared.while_away(rank, || unreachable!("it is coming"));
-            shared.has_come(rank);
+            shared.lease(rank).has_come();
             shared.while_away(rank, || unreachable!("it is here"));
         });
     }
@@ -640,7 +536,7 @@ mod tests {
     #[test]
     fn nobody_waits_for_who_has_died_when_the_job_is_over() {
         two_nodes(|shared, rank| {
-            shared.lease(rank).fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+            let KeptOff::While(_kept) = shared.lease(rank).keep_off() else { unreachable!("away") };
             assert!(shared.job().end(Ended::Status, 70));
             assert!(!shared.will_come(rank));
             shared.while_away(rank, || unreachable!("somebody is counted in"));
@@ -664,7 +560,10 @@ mod tests {
             for node in 0..2 {
                 let there = shared.in_node(node);
                 assert!(
-                    ranks.iter().all(|rank| there.home(*rank) == pe && there.location(*rank) == pe)
+                    ranks
+                        .iter()
+                        .all(|rank| there.home(*rank) == pe
+                            && there.location(*rank) == Place::on(pe))
                 );
             }
         }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use crate::cycles;
-use crate::net::shared::{ENDED, Shared};
+use crate::net::shared::Shared;
 use crate::net::view::{Doing, PeView, RankView};
 use crate::pe::inject::Neighbour;
 use crate::pe::{Core, RankState, Status, shares};
@@ -66,13 +66,13 @@ impl Looker {
 
     /// The last answer about a rank; `None`: none yet. The rank may have ended since then.
     pub fn rank(&self, rank: u32) -> Option<RankView> {
-        let at = self.shared.location(rank);
-        (at == ENDED || self.sees(at as usize)).then(|| self.shared.rank_entry(rank).read())?
+        let pe = self.shared.location(rank).pe();
+        pe.is_none_or(|pe| self.sees(pe as usize)).then(|| self.shared.rank_entry(rank).read())?
     }
 
     /// Whether a rank has ended.
     pub fn has_ended(&self, rank: u32) -> bool {
-        self.shared.location(rank) == ENDED
+        self.shared.location(rank).pe().is_none()
     }
 
     /// Number of PEs.

@@ -53,7 +53,7 @@ impl Core {
             state.flow.held = true;
             tracing::debug!(rank, bytes, "takes no more unexpected messages");
         }
-        shared.hold(rank);
+        shared.location_entry(rank).hold();
         if near || from == id {
             return;
         }
@@ -81,7 +81,7 @@ impl Core {
         let Some(state) = self.ranks[rank as usize].as_deref_mut() else { return };
         state.unexpected.shrink();
         if state.flow.held && state.unexpected_bytes() <= limit / 2 {
-            self.shared.release(rank);
+            self.shared.location_entry(rank).release();
             state.flow.held = false;
             let told = std::mem::take(&mut state.flow.told);
             self.end_hold(rank, told);
@@ -116,13 +116,14 @@ impl Core {
             return unsafe { self.net.send(pe as usize, packet, std::ptr::null()) };
         }
         // It may have come to this node meanwhile, where it is known better.
-        if self.shared.is_near(self.shared.location(packet.from)) {
+        let shared = self.shared;
+        if shared.has_near(packet.from) {
             return;
         }
         if packet.wants_finish {
-            self.shared.hold_elsewhere(packet.from);
+            shared.location_entry(packet.from).hold_unless(|pe| shared.is_near(pe));
         } else {
-            self.shared.release(packet.from);
+            shared.location_entry(packet.from).release();
         }
     }
 

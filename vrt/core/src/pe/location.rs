@@ -14,11 +14,11 @@
 
 use std::collections::VecDeque;
 
-use crate::net::shared::ENDED;
 use crate::net::{Data, Kind, Packet};
 use crate::pe::core::{Core, Engine};
 use crate::pe::stray::{Stray, StrayPacket};
 use crate::pe::unexpected::Body;
+use vrt_shm::Place;
 
 /// Where a rank that is not here is.
 enum Whereabouts {
@@ -30,10 +30,10 @@ enum Whereabouts {
 impl Core {
     /// Where a rank is that is not on this PE.
     fn find(&self, rank: u32) -> Whereabouts {
-        match self.shared.location(rank) {
-            ENDED => Whereabouts::Ended,
-            pe if pe == self.id => Whereabouts::ComingHere,
-            pe => Whereabouts::On(pe as usize),
+        match self.shared.location(rank).pe() {
+            None => Whereabouts::Ended,
+            Some(pe) if pe == self.id => Whereabouts::ComingHere,
+            Some(pe) => Whereabouts::On(pe as usize),
         }
     }
 
@@ -146,17 +146,18 @@ impl Core {
 
     /// Tells a PE of another node where a rank is.
     fn tell_location(&mut self, rank: u32, to: u32) {
-        let (pe, version) = self.shared.location_and_version(rank);
+        let (place, version) = self.shared.location_entry(rank).get_with_version();
         let mut control = Packet::new(Kind::Moved, rank, to);
-        control.data = Data::words([u64::from(pe), u64::from(version), 0]);
+        control.data = Data::words([u64::from(place.to_bits()), u64::from(version), 0]);
         // SAFETY: nothing lies beside this kind.
         unsafe { self.net.send(to as usize, &control, std::ptr::null()) };
     }
 
     /// News of where a rank is.
     pub(super) fn learn(&mut self, packet: &Packet) {
-        let (pe, version) = (packet.data.word(0) as u32, packet.data.word(1) as u32);
-        self.shared.learn(packet.from, pe, version);
+        let (place, version) = (packet.data.word(0) as u32, packet.data.word(1) as u32);
+        // Old news changes nothing.
+        let _ = self.shared.location_entry(packet.from).learn(Place::from_bits(place), version);
     }
 
     /// Tells a PE of another node that a rank will come.
@@ -170,14 +171,15 @@ impl Core {
     /// A rank is about to come.
     pub(super) fn expect(&mut self, packet: &Packet) {
         if self.shared.will_come(packet.from) {
-            self.shared.set_location(packet.from, self.id, packet.data.word(0) as u32);
+            let version = packet.data.word(0) as u32;
+            self.shared.location_entry(packet.from).set(Place::on(self.id), version);
         }
     }
 
     /// A rank has come from another node: its first PE, where everybody asks who has never heard
     /// of it, shall know.
     pub(crate) fn has_arrived(&mut self, rank: u32) {
-        self.shared.has_come(rank);
+        self.shared.lease(rank).has_come();
         let home = self.shared.home(rank);
         if !self.shared.is_near(home) {
             self.tell_location(rank, home);

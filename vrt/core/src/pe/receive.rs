@@ -4,7 +4,6 @@ use crate::layout::Signature;
 use crate::mailbox::{Pattern, PostedReceive};
 use crate::net::parcel::Topic;
 use crate::net::remote::Transfer;
-use crate::net::shared::ENDED;
 use crate::net::{Data, Kind, Packet};
 use crate::pe::core::{Core, Engine};
 use crate::pe::events::{Envelope, Event, is_observed};
@@ -153,10 +152,11 @@ impl Core {
 
     /// Sends a packet without further data to a rank, here or elsewhere.
     pub fn post(&mut self, packet: &Packet) {
-        let pe = self.shared.location(packet.to);
         // SAFETY: nothing lies beside the packet, says the documentation.
         unsafe {
-            if pe != self.id && pe != ENDED {
+            if let Some(pe) = self.shared.location(packet.to).pe()
+                && pe != self.id
+            {
                 self.net.send(pe as usize, packet, std::ptr::null());
             } else if !self.handle_own(packet, std::ptr::null()) {
                 self.take_again(packet, std::ptr::null());
@@ -179,7 +179,7 @@ impl Core {
         answer.request = packet.request;
         let (address, len) = (packet.data.word(0), packet.data.word(1));
         let mut number = 0;
-        if len >= DIRECT && len <= room && !self.shared.is_near(self.shared.location(packet.from)) {
+        if len >= DIRECT && len <= room && !self.shared.has_near(packet.from) {
             let of = Transfer { rank: packet.to, request };
             // SAFETY: the buffer belongs to the receive until it is done, and the rank stays where
             // it is while the request is direct.

@@ -15,7 +15,7 @@ use crate::cycles::{self, cycles_between};
 use crate::mailbox::Posted;
 use crate::net::Packet;
 use crate::net::local::MEMORY;
-use crate::net::shared::{ENDED, Ended, PeBlock};
+use crate::net::shared::{Ended, PeBlock};
 use crate::pe::abandon::Running;
 use crate::pe::core::{Core, Engine};
 use crate::pe::events::is_observed;
@@ -24,6 +24,7 @@ use crate::pe::rank_state::{RankState, Status};
 use crate::pe::requests::Request;
 use crate::pe::thread::{Pe, Runs, with_in_loop};
 use crate::pe::turns::turn;
+use vrt_shm::Place;
 use vrt_slot::external::{self, counted, threads};
 use vrt_slot::rank::{self, Body, Resumed};
 use vrt_slot::report;
@@ -627,7 +628,7 @@ impl Core {
         }
         let version = state.moves.wrapping_add(1);
         self.ranks[rank as usize] = None;
-        self.shared.set_location(rank, ENDED, version);
+        self.shared.location_entry(rank).set(Place::ENDED, version);
     }
 
     /// What this PE lets others know.

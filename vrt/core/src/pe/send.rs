@@ -17,7 +17,6 @@ use crate::mailbox::Pattern;
 use crate::net::link::{RING_BYTES, RING_CELLS};
 use crate::net::local::{MAX_PAYLOAD, SHORT_CHUNK};
 use crate::net::remote::Transfer;
-use crate::net::shared::{ENDED, HELD};
 use crate::net::{Data, INLINE, Kind, Packet};
 use crate::pe::core::Core;
 use crate::pe::events::{Envelope, Event, is_observed};
@@ -26,6 +25,7 @@ use crate::pe::outbound::{Mode, Outbound};
 use crate::pe::rank_state::Status;
 use crate::pe::requests::{Request, RequestEnd, Started, copy_short};
 use crate::pe::unexpected::{Body, UnexpectedPayload};
+use vrt_shm::Place;
 use vrt_slot::{Arena, hooks};
 
 /// So many messages may wait for others that are on their way to this PE before sends have to.
@@ -50,19 +50,15 @@ impl Core {
     pub unsafe fn send(&mut self, message: &Outbound) -> Started {
         let from = self.current;
         let sequence = self.running().peers.number_outgoing(message.to, message.len as u64);
-        let mut pe = self.shared.location_or_held(message.to);
-        let mut held = false;
-        if pe >= ENDED {
-            pe &= !HELD;
-            if pe == ENDED {
-                if is_observed() {
-                    self.observe_send(message, sequence);
-                }
-                // Not in a correct program (MPI leaves it undefined), but nobody shall hang.
-                return Started::done();
+        let place = self.shared.location(message.to);
+        let Some(pe) = place.pe() else {
+            if is_observed() {
+                self.observe_send(message, sequence);
             }
-            held = message.mode.is_standard();
-        }
+            // Not in a correct program (MPI leaves it undefined), but nobody shall hang.
+            return Started::done();
+        };
+        let held = place.is_held() && message.mode.is_standard();
         let here = pe == self.id;
         let (mut matched, mut jammed) = (None, false);
         if here && let Some(state) = self.ranks[message.to as usize].as_deref_mut() {
@@ -407,16 +403,16 @@ impl Core {
     /// Sends the data of a staged message after its receive was matched.
     ///
     /// `data` is readable for `len` bytes until the sender's request is done.
-    fn stream(&mut self, pe: u32, chunk: &Packet, data: *const u8, len: u64, request: u32) {
-        match pe {
-            ENDED => self.message_gone(chunk.from, request),
+    fn stream(&mut self, to: Place, chunk: &Packet, data: *const u8, len: u64, request: u32) {
+        match to.pe() {
+            None => self.message_gone(chunk.from, request),
             // The receiver has come here meanwhile.
-            pe if pe == self.id => {
+            Some(pe) if pe == self.id => {
                 // SAFETY: as the documentation says.
                 self.stream_here(chunk, unsafe { std::slice::from_raw_parts(data, len as usize) });
                 self.message_gone(chunk.from, request);
             }
-            pe => self.net.stream(pe as usize, chunk, data, len, request),
+            Some(pe) => self.net.stream(pe as usize, chunk, data, len, request),
         }
     }
 
@@ -460,12 +456,11 @@ impl Core {
     pub(crate) fn send_result(&mut self, rank: u32, request: u32, result: Vec<u8>) {
         let mut chunk = Packet::new(Kind::Chunk, rank, rank);
         chunk.request = request;
-        let pe = self.shared.location(rank);
-        if pe == self.id || pe == ENDED {
+        match self.shared.location(rank).pe() {
+            Some(pe) if pe != self.id => self.net.stream_owned(pe as usize, &chunk, result),
             // Not here yet: `stream` holds the pieces for it.
-            return self.stream_here(&chunk, &result);
+            _ => self.stream_here(&chunk, &result),
         }
-        self.net.stream_owned(pe as usize, &chunk, result);
     }
 
     /// The receive for a staged message is there: its data follows.
@@ -495,7 +490,7 @@ impl Core {
             return;
         }
         chunk.request = theirs as u32;
-        let pe = self.shared.location(packet.from);
-        self.stream(pe, &chunk, data as *const u8, len, packet.request);
+        let place = self.shared.location(packet.from);
+        self.stream(place, &chunk, data as *const u8, len, packet.request);
     }
 }

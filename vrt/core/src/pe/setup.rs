@@ -71,7 +71,7 @@ impl Pe {
                 rank::Body::start(header, slot, program);
             }
             states[rank as usize] = Some(Box::new(RankState::new(header)));
-            debug_assert_eq!(shared.location(rank), id);
+            debug_assert_eq!(shared.location(rank).pe(), Some(id));
             ready.push_back(rank);
         }
         let pool_header = arena.header(pool);

@@ -87,9 +87,8 @@ impl Core {
         if len < SHARED || packet.kind != Kind::Rendezvous || self.options.oversubscribed {
             return None;
         }
-        let pe = self.shared.location(packet.from);
-        let is_other =
-            pe != self.id && (pe as usize) < self.shared.pes() && self.shared.is_near(pe);
+        let pe = self.shared.location(packet.from).pe()?;
+        let is_other = pe != self.id && self.shared.is_near(pe);
         // Its process sees what lies in the arena.
         let is_seen = || Arena::contains(to.addr()) && Arena::contains(to.addr() + len - 1);
         let is_awake = || {

@@ -196,14 +196,12 @@ unsafe fn send_order(
     if bytes.len() <= INLINE {
         packet.data.0[..bytes.len()].copy_from_slice(bytes);
     }
-    let pe = engine.shared.location(to);
     // SAFETY: `bytes` is what lies beside the packet, if anything does.
     unsafe {
-        if pe == engine.id || pe == crate::net::shared::ENDED {
+        match engine.shared.location(to).pe() {
+            Some(pe) if pe != engine.id => engine.net.send(pe as usize, &packet, bytes.as_ptr()),
             // It has come meanwhile, or is about to.
-            access_came(engine, &packet, bytes.as_ptr());
-        } else {
-            engine.net.send(pe as usize, &packet, bytes.as_ptr());
+            _ => access_came(engine, &packet, bytes.as_ptr()),
         }
     }
     match engine.running().take_if_done(packet.request) {

@@ -18,7 +18,6 @@ use crate::comm::shape::Shape;
 use crate::error::{Error, Site};
 use crate::layout::Signature;
 use crate::mailbox::Pattern;
-use crate::net::shared::Leased;
 use crate::operation::{self, InstantCalls, Sleep, background, yield_now_async};
 use crate::pe::{self, Mode, Outbound, Room, WindowPart};
 use crate::rma::access::{self, Access, Elsewhere, Target};
@@ -26,6 +25,7 @@ use crate::rma::control::{Control, LockKind};
 use crate::rma::epoch::{Epoch, EpochCall, EpochError, Epochs};
 use crate::rma::remote;
 use crate::{Rank, Tag};
+use vrt_shm::Leased;
 
 /// A window, from the point of view of a rank.
 ///
@@ -180,7 +180,7 @@ impl Window {
 
     /// Keeps a rank's memory in this node, if it is here.
     #[inline]
-    fn lease(&self, rank: usize) -> Option<Leased> {
+    fn lease(&self, rank: usize) -> Option<Leased<'static>> {
         if self.one_node {
             return Some(Leased::always());
         }
