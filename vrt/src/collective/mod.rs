@@ -22,6 +22,7 @@
 //! | `communicator`, `root` | the API: blocking and immediate calls |
 //! | `communicator/apart`, `root/apart` | the API: calls that are awaited, and calls that are started again and again |
 //! | `neighbors` | among neighbours in a grid or graph |
+//! | `between` | between the groups of an intercommunicator |
 //! | `call` | the forms of a call, and what describes an operation |
 //! | `moves`, `reductions` | the operations |
 //! | `buffers` | from buffers to bytes |
@@ -32,6 +33,7 @@
 //! calls in `communicator` or `root`, and its other forms in the `apart` below that: three files.
 //! Whether data is small enough to be combined by PEs is asked below, in `vrt_core::comm::combined`.
 
+mod between;
 mod buffers;
 mod call;
 mod checks;

@@ -1,7 +1,7 @@
 //! Communicators between two groups of ranks (MPI-4.1 section 7.6).
 //!
-//! Messages go to and come from the remote group. Collective operations exist within a group only:
-//! [`merge`](InterCommunicator::merge) makes one communicator of both.
+//! Messages go to and come from the remote group, and so do contributions to collective operations
+//! ([`collective`](crate::collective)). [`merge`](InterCommunicator::merge) makes one communicator of both.
 
 use crate::Tag;
 use crate::operation::Site;

@@ -129,6 +129,14 @@ pub async fn barrier(comm: &CommunicatorHandle, site: Site) -> Result<(), Error>
     }
 }
 
+/// A rank of the root's group takes part in an operation with a root: all that it does is to count it.
+///
+/// # Errors
+/// As [`barrier`].
+pub async fn beside_root(comm: &CommunicatorHandle, site: Site) -> Result<(), Error> {
+    Between::begin(comm, site).await.map(drop)
+}
+
 /// Sends the root's bytes to all ranks of the other group.
 ///
 /// # Errors
