@@ -16,6 +16,7 @@ use crate::object::Comm;
 forms! {
     MPI_Barrier, MPI_Ibarrier, MPI_Barrier_init() = barrier now barrier_now;
 }
+
 #[inline(always)]
 unsafe fn barrier_now(call: Call, comm: MPI_Comm) -> Outcome<bool> {
     let comm = call.process.comm(comm)?;
@@ -31,6 +32,7 @@ unsafe fn barrier(call: Call, comm: MPI_Comm) -> Outcome<Operation> {
     operation(move || among(Rc::clone(&comm), site))
 }
 
+/// Waits for the other ranks, in one group or two.
 async fn among(comm: Rc<Comm>, site: Site) -> Outcome {
     if comm.is_inter() {
         return inter::barrier(&comm, site).await;
