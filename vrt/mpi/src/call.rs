@@ -148,7 +148,8 @@ fn not_of_a_rank(name: &str) -> c_int {
 #[inline(never)]
 pub(crate) fn raise(call: Call, on: On, fault: Box<Fault>) -> c_int {
     let process = call.process;
-    let found = match fault.on.map_or(on, On::Comm) {
+    let on = fault.on.map_or(on, On::Comm);
+    let found = match on {
         On::Comm(comm) => process.comm(comm).ok().map(|found| found.errhandler.borrow().clone()),
         On::Win(win) => process.window(win).ok().map(|found| found.errhandler.borrow().clone()),
         On::Session(session) => {

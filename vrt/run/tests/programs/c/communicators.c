@@ -398,12 +398,12 @@ static void infos(void) {
     CHECK(info == MPI_INFO_NULL);
 }
 
-static int handled;
+static int handled, handled_class;
+static MPI_Comm handled_on;
 static void handler(MPI_Comm *comm, int *code, ...) {
-    (void)comm;
-    int class = -1;
-    MPI_Error_class(*code, &class);
-    handled += class == MPI_ERR_ROOT;
+    handled++;
+    handled_on = *comm;
+    MPI_Error_class(*code, &handled_class);
 }
 static void handlers(void) {
     MPI_Comm comm, other;
@@ -420,10 +420,18 @@ static void handlers(void) {
     /* A duplicate has its own. */
     int token = 0, class = -1;
     CHECK(MPI_Bcast(&token, 1, MPI_INT, size, other) != MPI_SUCCESS && handled == 1);
+    CHECK(handled_on == other && handled_class == MPI_ERR_ROOT);
     MPI_Error_class(MPI_Bcast(&token, 1, MPI_INT, size, comm), &class);
     CHECK(class == MPI_ERR_ROOT && handled == 1);
     MPI_Comm_call_errhandler(other, MPI_ERR_ROOT);
     CHECK(handled == 2);
+    /* The error of a request is its communicator's. */
+    int pair[2] = {0, 0};
+    MPI_Request request;
+    MPI_Irecv(&token, 1, MPI_INT, rank, 0, other, &request);
+    MPI_Send(pair, 2, MPI_INT, rank, 0, other);
+    CHECK(MPI_Wait(&request, MPI_STATUS_IGNORE) != MPI_SUCCESS && handled == 3);
+    CHECK(handled_on == other && handled_class == MPI_ERR_TRUNCATE);
     MPI_Comm_free(&comm);
     MPI_Comm_free(&other);
     int added = -1, code = -1, length = -1, *last = NULL, flag = 0;
