@@ -65,6 +65,7 @@ impl Core {
             let Outbound { context, source, tag, data, len, signature, .. } = *message;
             let key = Pattern { context, source, tag };
             let admitted = state.admit(from, sequence, &key);
+            let others_early = state.peers.early() > 0;
             match admitted {
                 // The receive was there: the data goes straight into it, whatever the mode.
                 Match::Receive(receive) if !receive.reserves() => {
@@ -76,7 +77,7 @@ impl Core {
                     if is_observed() {
                         self.observe_send_and_match(message, sequence);
                     }
-                    return self.sent_here(message.to);
+                    return self.sent_here(message.to, others_early);
                 }
                 Match::Unexpected
                     if len <= size_of::<u64>()
@@ -102,7 +103,7 @@ impl Core {
                     if beyond {
                         self.mind_unexpected(message.to);
                     }
-                    return self.sent_here(message.to);
+                    return self.sent_here(message.to, others_early);
                 }
                 Match::Early => jammed = state.peers.early() >= MANY,
                 Match::Receive(_) | Match::Unexpected => {}
@@ -128,10 +129,11 @@ impl Core {
         }
     }
 
-    /// The end of a send to a rank of this PE that is with its receiver.
+    /// The end of a send to a rank of this PE that is with its receiver. `others_early`: messages have come there before
+    /// their turn.
     #[inline(always)]
-    fn sent_here(&mut self, to: u32) -> Started {
-        if self.ranks[to as usize].as_deref().is_some_and(|state| state.peers.early() > 0) {
+    fn sent_here(&mut self, to: u32, others_early: bool) -> Started {
+        if others_early {
             self.take_early(self.current, to);
         }
         Started::done()
