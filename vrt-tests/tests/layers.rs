@@ -258,9 +258,7 @@ const CIRCLES: &[(&str, &[&str])] = &[
             "search/words.rs",
         ],
     ),
-    ("vrt", &["collective/call.rs", "collective/checks.rs"]),
     ("vrt", &["datatype.rs", "datatype/internal.rs", "datatype/user.rs"]),
-    ("vrt", &["point_to_point/message.rs", "point_to_point/source.rs"]),
     (
         "vrt",
         &[

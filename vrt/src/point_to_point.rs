@@ -14,6 +14,7 @@ mod async_twins;
 mod destination;
 mod exchange;
 mod message;
+mod receiving;
 mod source;
 
 pub use async_twins::{AsyncDestination, AsyncSource};
@@ -24,8 +25,10 @@ pub use exchange::{
     send_receive_replace_into_with_tags, send_receive_with_tags,
 };
 pub use message::{MatchedReceiveVec, Message};
-pub use source::{ReceiveFuture, Source};
-pub(crate) use source::{expect_one, keep_incoming, pattern, room_for};
+pub use receiving::ReceiveFuture;
+pub(crate) use receiving::{expect_one, keep_incoming, room_for};
+pub use source::Source;
+pub(crate) use source::pattern;
 
 use crate::Tag;
 use crate::error::ErrorKind;

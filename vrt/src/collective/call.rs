@@ -19,10 +19,10 @@ use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 
 use crate::Rank;
-use crate::collective::buffers::{AllApart, Bytes, Given, GivenMut, NO_ELEMENTS, Room, Sent};
+use crate::collective::buffers::{AllApart, Bytes, Given, GivenMut, Room, Sent};
+use crate::collective::caller::Caller;
 use crate::collective::checks::expect_root;
 use crate::datatype::wire::Apart;
-use crate::datatype::{Datatype, DatatypeRef, UncommittedDatatype};
 use crate::operation::{
     At, Background, Error, ErrorKind, OrRefuse, Site, background, block_on_at, may_block,
 };
@@ -71,29 +71,6 @@ pub(super) trait Description: Sized {
 
 /// How PEs combine an operation, if they ever do; or what is wrong with its arguments.
 pub(super) type Plan = Result<Option<Combined>, ErrorKind>;
-
-/// What is known of a call beside its bytes.
-#[derive(Clone, Copy)]
-pub(super) struct Caller<'c> {
-    pub(super) comm: &'c CommunicatorHandle,
-    pub(super) site: Site,
-    /// The datatype of what is sent.
-    pub(super) elements: DatatypeRef<'c>,
-}
-
-impl<'c> Caller<'c> {
-    #[inline(always)]
-    fn new(comm: &'c CommunicatorHandle, site: Site, elements: &'c Option<impl Datatype>) -> Self {
-        let elements = elements.as_ref().map_or(NO_ELEMENTS, UncommittedDatatype::datatype_ref);
-        Caller { comm, site, elements }
-    }
-
-    /// Whether it is the root; without one, everybody is.
-    #[inline(always)]
-    pub(super) fn is(&self, root: Option<Rank>) -> bool {
-        root.is_none_or(|root| root == self.comm.rank)
-    }
-}
 
 /// An operation that was begun.
 pub(super) struct Running<'c> {

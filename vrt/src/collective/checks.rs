@@ -1,7 +1,7 @@
 //! What can be wrong with the arguments of a collective operation.
 
 use crate::Rank;
-use crate::collective::call::Caller;
+use crate::collective::caller::Caller;
 use crate::datatype::wire::{Incoming, Outgoing};
 use crate::error::ErrorKind;
 use vrt_core::comm::CommunicatorHandle;

@@ -1,6 +1,7 @@
 //! Collective operations without a root, blocking and immediate.
 
 pub(super) mod apart;
+pub(super) mod persistent;
 
 use crate::Count;
 use crate::collective::call::Call;

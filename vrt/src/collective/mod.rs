@@ -20,22 +20,23 @@
 //! | file | subject |
 //! |---|---|
 //! | `communicator`, `root` | the API: blocking and immediate calls |
-//! | `communicator/apart`, `root/apart` | the API: calls that are awaited, and calls that are started again and again |
+//! | `communicator/apart`, `communicator/persistent`, `root/apart` | the API: calls that are awaited, and calls that are started again and again |
 //! | `neighbors` | among neighbours in a grid or graph |
 //! | `between` | between the groups of an intercommunicator |
-//! | `call` | the forms of a call, and what describes an operation |
+//! | `call`, `caller` | the forms of a call, and what describes an operation |
 //! | `moves`, `reductions` | the operations |
 //! | `buffers` | from buffers to bytes |
 //! | `checks` | what is wrong with arguments |
 //! | `operation`, `reduce_op` | what reductions apply |
 //!
 //! A new operation is a `Description` (in `call`) in `moves` or `reductions`, its blocking and immediate
-//! calls in `communicator` or `root`, and its other forms in the `apart` below that: three files.
+//! calls in `communicator` or `root`, and its other forms in the files below that.
 //! Whether data is small enough to be combined by PEs is asked below, in `vrt_core::comm::combined`.
 
 mod between;
 mod buffers;
 mod call;
+mod caller;
 mod checks;
 mod communicator;
 mod moves;
@@ -46,7 +47,8 @@ mod reductions;
 mod root;
 
 pub use communicator::CommunicatorCollectives;
-pub use communicator::apart::{AsyncCollectives, PersistentCollectives};
+pub use communicator::apart::AsyncCollectives;
+pub use communicator::persistent::PersistentCollectives;
 
 pub use neighbors::NeighborCollectives;
 pub use operation::{

@@ -1,7 +1,8 @@
 //! The operations that move data, each described once.
 
 use crate::Rank;
-use crate::collective::call::{Caller, Description, Plan, Running};
+use crate::collective::call::{Description, Plan, Running};
+use crate::collective::caller::Caller;
 use crate::collective::checks::{expect_bytes, expect_type};
 use crate::datatype::wire::{Incoming, Outgoing};
 use crate::error::ErrorKind;

@@ -5,7 +5,8 @@
 //! of the receive buffer stays as it is.
 
 use crate::collective::buffers::{Given, GivenMut};
-use crate::collective::call::{Call, Caller, Description, Plan, Running, Takes};
+use crate::collective::call::{Call, Description, Plan, Running, Takes};
+use crate::collective::caller::Caller;
 use crate::collective::checks::expect_bytes;
 use crate::collective::moves::{ins, outs};
 use crate::datatype::wire::{Incoming, Outgoing};

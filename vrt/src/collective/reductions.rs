@@ -1,7 +1,8 @@
 //! The operations that fold data, each described once.
 
 use crate::collective::buffers::Folded;
-use crate::collective::call::{Caller, Description, Plan, Running};
+use crate::collective::call::{Description, Plan, Running};
+use crate::collective::caller::Caller;
 use crate::collective::checks::{expect_bytes, expect_result_type};
 use crate::collective::operation::Operation;
 use crate::collective::reduce_op::{predefined, reduce_op};

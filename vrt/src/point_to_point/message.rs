@@ -5,12 +5,11 @@ use std::mem::ManuallyDrop;
 
 use serde::de::DeserializeOwned;
 
-use crate::Tag;
 use crate::datatype::wire::{self, Incoming};
 use crate::datatype::{BufferMut, Equivalence, Signature, UncommittedDatatype};
 use crate::error::{At, Error, ErrorKind, OrRefuse};
 use crate::operation::{self, Site, Status, Ticket, block_on_at, may_block, site};
-use crate::point_to_point::{Source, expect_one, keep_incoming, pattern, room_for};
+use crate::point_to_point::{expect_one, keep_incoming, room_for};
 use crate::request::{Request, Scope};
 use vrt_core::encoding::{self, DecodeError};
 use vrt_core::mailbox::Pattern;
@@ -304,26 +303,12 @@ fn vec_for<Msg: Equivalence>(
     Ok((values, count, room))
 }
 
-pub(crate) fn matched_probe_at<S: Source + ?Sized>(
-    source: &S,
-    tag: Option<Tag>,
-    site: Site,
-) -> (Message, Status) {
-    let pattern = pattern(source, tag, site).or_refuse();
-    block_on_at(matched_probe(pattern, site), site)
-}
-
 pub(crate) async fn matched_probe(pattern: Pattern, site: Site) -> (Message, Status) {
     let (number, probed) = operation::matched_probe(pattern, site).await;
     (Message::new(number, &probed), Status::of_probe(probed))
 }
 
-pub(crate) fn immediate_matched_probe_at<S: Source + ?Sized>(
-    source: &S,
-    tag: Option<Tag>,
-    site: Site,
-) -> Option<(Message, Status)> {
-    let pattern = pattern(source, tag, site).or_refuse();
+pub(crate) fn immediate_matched_probe(pattern: Pattern, site: Site) -> Option<(Message, Status)> {
     let found = operation::look(may_block(site), |engine| engine.matched_probe(pattern));
     found.map(|(number, probed)| (Message::new(number, &probed), Status::of_probe(probed)))
 }

@@ -4,17 +4,18 @@
 //! the one in which it began to wait, so the processor mispredicts each `ret` that leads from there back
 //! into the program, at about 8 ns: a fifth of a message between two ranks of a PE.
 
-use std::fmt;
-use std::mem::{ManuallyDrop, MaybeUninit};
+use std::mem::MaybeUninit;
 
 use serde::de::DeserializeOwned;
 
-use crate::datatype::wire::{self, Incoming, Outgoing};
-use crate::datatype::{BufferMut, Equivalence, UncommittedDatatype};
-use crate::error::{At, Error, ErrorKind, OrRefuse};
+use crate::datatype::wire::{self, Outgoing};
+use crate::datatype::{BufferMut, Equivalence};
+use crate::error::{At, Error, OrRefuse};
 use crate::operation::{self, Site, block_on_at, may_block, site};
-use crate::point_to_point::{Message, Status, checked_tag, message};
-use crate::request::{Kept, PersistentRequest, Request, Scope, StaticScope};
+use crate::point_to_point::{
+    Message, ReceiveFuture, Status, checked_tag, expect_one, keep_incoming, message, room_for,
+};
+use crate::request::{Kept, PersistentRequest, Request, Scope};
 use crate::topology::sealed::AsHandle;
 use crate::topology::{AnyProcess, AsCommunicator, Process};
 use crate::{Rank, Tag};
@@ -155,7 +156,7 @@ pub trait Source: AsCommunicator {
     /// ```
     #[track_caller]
     fn matched_probe_with_tag(&self, tag: Tag) -> (Message, Status) {
-        message::matched_probe_at(self, Some(tag), site!("matched_probe"))
+        matched_probe_at(self, Some(tag), site!("matched_probe"))
     }
 
     /// Waits for a message and reserves it.
@@ -177,7 +178,7 @@ pub trait Source: AsCommunicator {
     /// ```
     #[track_caller]
     fn matched_probe(&self) -> (Message, Status) {
-        message::matched_probe_at(self, None, site!("matched_probe"))
+        matched_probe_at(self, None, site!("matched_probe"))
     }
 
     /// Reserves a message with a tag if there is one.
@@ -198,7 +199,7 @@ pub trait Source: AsCommunicator {
     #[track_caller]
     fn immediate_matched_probe_with_tag(&self, tag: Tag) -> Option<(Message, Status)> {
         let site = site!("immediate_matched_probe");
-        message::immediate_matched_probe_at(self, Some(tag), site)
+        immediate_matched_probe_at(self, Some(tag), site)
     }
 
     /// Reserves a message if there is one. If there is none, other ranks run.
@@ -223,7 +224,7 @@ pub trait Source: AsCommunicator {
     #[track_caller]
     fn immediate_matched_probe(&self) -> Option<(Message, Status)> {
         let site = site!("immediate_matched_probe");
-        message::immediate_matched_probe_at(self, None, site)
+        immediate_matched_probe_at(self, None, site)
     }
 
     /// Receives one value with a tag.
@@ -700,7 +701,7 @@ pub trait Source: AsCommunicator {
     /// ```
     #[track_caller]
     fn immediate_receive_with_tag<Msg: Equivalence>(&self, tag: Tag) -> ReceiveFuture<Msg> {
-        ReceiveFuture::start(self, Some(tag), site!("immediate_receive"))
+        start_receive(self, Some(tag), site!("immediate_receive"))
     }
 
     /// Begins to receive one value.
@@ -719,7 +720,7 @@ pub trait Source: AsCommunicator {
     /// ```
     #[track_caller]
     fn immediate_receive<Msg: Equivalence>(&self) -> ReceiveFuture<Msg> {
-        ReceiveFuture::start(self, None, site!("immediate_receive"))
+        start_receive(self, None, site!("immediate_receive"))
     }
 }
 
@@ -766,6 +767,23 @@ fn immediate_probe_at<S: Source + ?Sized>(
     found.map(Status::of_probe)
 }
 
+fn matched_probe_at<S: Source + ?Sized>(
+    source: &S,
+    tag: Option<Tag>,
+    site: Site,
+) -> (Message, Status) {
+    let pattern = pattern(source, tag, site).or_refuse();
+    block_on_at(message::matched_probe(pattern, site), site)
+}
+
+fn immediate_matched_probe_at<S: Source + ?Sized>(
+    source: &S,
+    tag: Option<Tag>,
+    site: Site,
+) -> Option<(Message, Status)> {
+    message::immediate_matched_probe(pattern(source, tag, site).or_refuse(), site)
+}
+
 #[inline(always)]
 fn receive_one_at<S: Source + ?Sized, Msg: Equivalence>(
     source: &S,
@@ -783,23 +801,6 @@ fn receive_one_at<S: Source + ?Sized, Msg: Equivalence>(
     room.finish_all().at(site)?;
     // SAFETY: all of the value has come, from a value of an equivalent type.
     Ok((unsafe { value.assume_init() }, status))
-}
-
-/// Room for the bytes of a value that is not there yet.
-pub(crate) fn room_for<Msg: Equivalence>(value: &mut MaybeUninit<Msg>) -> Incoming {
-    let datatype = Msg::equivalent_datatype();
-    // SAFETY: one value can be written there; callers keep it in its place meanwhile.
-    unsafe { wire::incoming_elements(value.as_mut_ptr().cast(), 1, datatype.datatype_ref(), false) }
-}
-
-/// Checks that a message is one value of `value` bytes.
-#[inline]
-pub(crate) fn expect_one(status: Status, value: usize) -> Result<(), ErrorKind> {
-    let Status { source: source_rank, tag, bytes, .. } = status;
-    match bytes == value as u64 {
-        true => Ok(()),
-        false => Err(ErrorKind::NotOneValue { source_rank, tag, bytes, value }),
-    }
 }
 
 #[inline(always)]
@@ -855,9 +856,12 @@ where
     Request::with_buffers(started, buf, scope, site, Some(pattern), keep_incoming(room))
 }
 
-/// What has to be kept of a buffer that is received into.
-pub(crate) fn keep_incoming(incoming: Incoming) -> Option<Box<Kept>> {
-    incoming.is_staged().then(|| Box::new(Kept { outgoing: Outgoing::nothing(), incoming }))
+fn start_receive<S: Source + ?Sized, Msg: Equivalence>(
+    source: &S,
+    tag: Option<Tag>,
+    site: Site,
+) -> ReceiveFuture<Msg> {
+    ReceiveFuture::start(pattern(source, tag, site).or_refuse(), site)
 }
 
 fn persistent_receive<'a, S: Source + ?Sized, Buf: BufferMut + ?Sized>(
@@ -875,115 +879,4 @@ fn persistent_receive<'a, S: Source + ?Sized, Buf: BufferMut + ?Sized>(
         let started = pe::with(|pe| unsafe { pe.engine.begin_receive(pattern, room) });
         (started, Box::new(Kept { outgoing: Outgoing::nothing(), incoming }), Some(pattern))
     })
-}
-
-/// A value that is being received.
-///
-/// # Examples
-///
-/// ```
-/// use vrt::point_to_point::ReceiveFuture;
-/// use vrt::traits::*;
-///
-/// vrt::run_local(2, |world| {
-///     // Both values are received at the same time, in whichever order they arrive.
-///     let from_each: [ReceiveFuture<i32>; 2] =
-///         [0, 1].map(|rank| world.process_at_rank(rank).immediate_receive());
-///     (0..2).for_each(|rank| world.process_at_rank(rank).send(&world.rank()));
-///     assert_eq!(from_each.map(|receive| receive.get().0), [0, 1]);
-/// });
-/// ```
-pub struct ReceiveFuture<T: 'static> {
-    /// Leaked with the request if that is dropped and cannot be withdrawn.
-    value: ManuallyDrop<Box<MaybeUninit<T>>>,
-    request: Request<'static, (), StaticScope>,
-}
-
-impl<T> fmt::Debug for ReceiveFuture<T> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ReceiveFuture").field("request", &self.request).finish_non_exhaustive()
-    }
-}
-
-impl<T: Equivalence> ReceiveFuture<T> {
-    fn start<S: Source + ?Sized>(source: &S, tag: Option<Tag>, site: Site) -> ReceiveFuture<T> {
-        let pattern = pattern(source, tag, site).or_refuse();
-        let mut value = Box::<T>::new_uninit();
-        let room = room_for(&mut value);
-        // SAFETY: the box lives, and is not looked at, until the request is done; it is leaked if
-        // that is never waited for.
-        let started = pe::with(|pe| unsafe { pe.engine.begin_receive(pattern, room.room()) });
-        let (pattern, kept) = (Some(pattern), keep_incoming(room));
-        let request = Request::with_buffers(started, &(), StaticScope, site, pattern, kept);
-        ReceiveFuture { value: ManuallyDrop::new(value), request }
-    }
-
-    /// Waits for the value.
-    ///
-    /// # Panics
-    /// When the message is not one value of this type.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vrt::traits::*;
-    ///
-    /// vrt::run_local(2, |world| {
-    ///     let other = world.process_at_rank(1 - world.rank());
-    ///     let receive = other.immediate_receive::<f64>();
-    ///     other.send(&2.5);
-    ///     let (value, status) = receive.get();
-    ///     assert_eq!((value, status.source_rank()), (2.5, other.rank()));
-    /// });
-    /// ```
-    pub fn get(self) -> (T, Status) {
-        let site = self.request.site();
-        let status = self.request.wait();
-        let value = ManuallyDrop::into_inner(self.value);
-        let size = T::equivalent_datatype().datatype_ref().size();
-        expect_one(status, size).at(site).or_refuse();
-        // SAFETY: all bytes of the value have come, from a value of an equivalent type.
-        (*unsafe { value.assume_init() }, status)
-    }
-
-    /// The value if it has come, otherwise itself.
-    ///
-    /// # Errors
-    /// Itself, when the message has not come.
-    ///
-    /// # Panics
-    /// When the message is not one value of this type.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// use vrt::traits::*;
-    ///
-    /// vrt::run_local(2, |world| {
-    ///     let other = world.process_at_rank(1 - world.rank());
-    ///     let mut receive = other.immediate_receive::<i32>();
-    ///     other.send(&7);
-    ///     let (value, _) = loop {
-    ///         // Here a rank does a part of its work.
-    ///         match receive.r#try() {
-    ///             Ok(received) => break received,
-    ///             Err(pending) => receive = pending,
-    ///         }
-    ///     };
-    ///     assert_eq!(value, 7);
-    /// });
-    /// ```
-    pub fn r#try(self) -> Result<(T, Status), Self> {
-        let site = self.request.site();
-        match self.request.test() {
-            Ok(status) => {
-                let value = ManuallyDrop::into_inner(self.value);
-                let size = T::equivalent_datatype().datatype_ref().size();
-                expect_one(status, size).at(site).or_refuse();
-                // SAFETY: as in `get`.
-                Ok((*unsafe { value.assume_init() }, status))
-            }
-            Err(request) => Err(ReceiveFuture { request, ..self }),
-        }
-    }
 }
