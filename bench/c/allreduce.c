@@ -1,4 +1,4 @@
-/* All ranks add a double: the twin of `vrt-bench allreduce`.
+/* All ranks add a double: the twin of `vrt-bench run allreduce`.
  *
  *   allreduce STEPS REPETITIONS
  *

@@ -1,5 +1,5 @@
 /* All ranks call one collective operation again and again: the twin of
- * `vrt-bench collective`.
+ * `vrt-bench run collective`.
  *
  *   collective WHAT BYTES STEPS REPETITIONS
  *

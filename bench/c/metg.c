@@ -1,4 +1,4 @@
-/* All processes run the tasks of a graph: the twin of `vrt-bench metg`.
+/* All processes run the tasks of a graph: the twin of `vrt-bench run metg`.
  *
  *   metg PATTERN WIDTH STEPS ITERATIONS[,ITERATIONS...] BYTES REPETITIONS
  *

@@ -1,5 +1,5 @@
 /* A rank that moves between two PEs with all it owns: the twin of `vrt-bench
- * move`, for an MPI whose ranks can (Adaptive MPI, run with
+ * run move`, for an MPI whose ranks can (Adaptive MPI, run with
  * +ampiEnableMigrateToPe and, if it is to own its memory, linked with
  * -memory isomalloc).
  *

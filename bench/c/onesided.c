@@ -1,5 +1,5 @@
 /* Rank 0 reads or writes the memory of rank 1: the twin of
- * `vrt-bench onesided`.
+ * `vrt-bench run onesided`.
  *
  *   onesided WHAT BYTES STEPS REPETITIONS
  *

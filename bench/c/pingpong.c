@@ -1,4 +1,4 @@
-/* Two ranks send a message to and fro: the twin of `vrt-bench pingpong`.
+/* Two ranks send a message to and fro: the twin of `vrt-bench run pingpong`.
  *
  *   pingpong BYTES ROUND_TRIPS REPETITIONS [touch]
  *

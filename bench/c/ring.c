@@ -1,5 +1,5 @@
 /* All ranks send 8 bytes to the right and receive from the left at once: the
- * twin of `vrt-bench ring`.
+ * twin of `vrt-bench run ring`.
  *
  *   ring STEPS REPETITIONS
  *

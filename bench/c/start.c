@@ -1,4 +1,4 @@
-/* Many ranks begin and meet: as `vrt-bench many --what start`, for a C program.
+/* Many ranks begin and meet: as `vrt-bench run many --what start`, for a C program.
  *
  *   start
  *

@@ -1,4 +1,4 @@
-/* Two ranks that only let each other run: the twin of `vrt-bench switch`, for
+/* Two ranks that only let each other run: the twin of `vrt-bench run switch`, for
  * an MPI whose ranks can (Adaptive MPI).
  *
  *   yield SWITCHES REPETITIONS

@@ -1,262 +1,105 @@
-//! The program `vrt-bench`: one benchmark per run, one line of JSON on standard output.
-//! `scripts/bench` runs it alternately with the C programs.
+//! The program `vrt-bench`: the benchmarks, and the tools that run them. `scripts/bench` builds what they need.
 
+mod run;
+
+use std::ffi::OsString;
+use std::fmt::Display;
 use std::process::ExitCode;
-use std::time::Instant;
 
-use clap::{Args, Parser, Subcommand};
-use mpi::topology::SimpleCommunicator;
-use mpi::traits::*;
-use rocket_mini::jacobi::Costly;
-use vrt_bench::measure::Measured;
-use vrt_bench::programs::metg::Settings;
-use vrt_bench::programs::{
-    self, Aspect, CollectiveOperation, Effort, Error, Operation, Outcome, RemoteAccess, Work,
-};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+use vrt_bench::{Error, balance, copies, counts, growth, metg, needs, sweeps, table, tracing};
 
-/// Benchmarks of vrt; each prints one line of JSON.
+/// Benchmarks of vrt, and tools that compare them with targets, with other MPIs and with plain copies.
 #[derive(Parser)]
-#[command(version, about)]
+#[command(version, about, max_term_width = 100)]
 struct Cli {
     #[command(subcommand)]
-    program: Program,
+    command: Command,
 }
 
 #[derive(Subcommand)]
-enum Program {
-    /// Two ranks that only yield to each other
-    Switch(Repeated),
-    /// A cache line that bounces between two cores, without ranks
-    Line(Effort),
-    /// Two ranks that send a message back and forth
-    Pingpong {
-        /// Bytes of the message
-        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = vrt_cli::positive::<u32>)]
-        bytes: u32,
-        /// Write to each cache line of the buffer before it is sent, and read each line of what was received
-        #[arg(long)]
-        touch: bool,
-        #[command(flatten)]
-        repeated: Repeated,
+enum Command {
+    /// Run one benchmark, and print its figures as a line of JSON
+    Run {
+        #[command(subcommand)]
+        program: run::Program,
     },
-    /// All ranks send to the right and receive from the left
-    Ring(Repeated),
-    /// All ranks add a double
-    Allreduce(Repeated),
-    /// All ranks call a collective operation
-    Collective {
-        /// The operation
-        #[arg(long, value_name = "OPERATION")]
-        what: CollectiveOperation,
-        /// Bytes that each rank contributes; for alltoall and reduce-scatter, bytes per rank; for sums, a multiple of 8
-        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = vrt_cli::positive::<u32>)]
-        bytes: u32,
-        #[command(flatten)]
-        repeated: Repeated,
+    Table(table::Args),
+    Tracing(tracing::Args),
+    Counts(counts::Args),
+    Metg(metg::Args),
+    Copies(copies::Args),
+    Growth(growth::Args),
+    Balance(balance::Args),
+    Sweeps(sweeps::Args),
+    /// Print what has to be built before a tool runs, for scripts/bench
+    #[command(hide = true)]
+    Needs {
+        /// The tool, and its arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        line: Vec<OsString>,
     },
-    /// Very many ranks: their start, their memory, and the operations among them
-    Many {
-        /// What to measure
-        #[arg(long, value_name = "ASPECT")]
-        what: Aspect,
-        #[command(flatten)]
-        repeated: Repeated,
-    },
-    /// A rank that reads or writes the memory of another one
-    Onesided {
-        /// The access
-        #[arg(long, value_name = "ACCESS")]
-        what: RemoteAccess,
-        /// Bytes
-        #[arg(long, value_name = "COUNT", default_value_t = 8, value_parser = vrt_cli::positive::<u32>)]
-        bytes: u32,
-        #[command(flatten)]
-        repeated: Repeated,
-    },
-    /// Packing the columns of a matrix
-    Pack {
-        /// Rows and columns
-        #[arg(long, value_name = "COUNT", default_value_t = 256, value_parser = clap::value_parser!(u32).range(2..=16384))]
-        size: u32,
-        /// Use a loop instead of a datatype
-        #[arg(long)]
-        by_hand: bool,
-        #[command(flatten)]
-        repeated: Repeated,
-    },
-    /// All ranks relax a cube
-    Jacobi(JacobiArgs),
-    /// A rank that moves back and forth between two PEs
-    Move {
-        /// Bytes that it owns
-        #[arg(long, value_name = "COUNT", default_value_t = 1024)]
-        bytes: u64,
-        /// Measure the first touch of all its memory after a move instead of the move
-        #[arg(long)]
-        touch: bool,
-        #[command(flatten)]
-        repeated: Repeated,
-    },
-    /// The tasks of a graph, to find the smallest tasks that pay
-    Metg {
-        #[command(flatten)]
-        settings: Settings,
-        #[command(flatten)]
-        vrt: mpi::Config,
-    },
-    /// Threads that pass strings on, in a rank's process
-    Threads {
-        /// What they do
-        #[arg(long, value_name = "WORK")]
-        what: Work,
-        /// Run in a process that is not a job: with the C library's heap
-        #[arg(long)]
-        plain: bool,
-        #[command(flatten)]
-        repeated: Repeated,
-    },
-    /// Operations for an instruction counter, in this process only
-    Counts {
-        /// The operation
-        #[arg(long, value_name = "OPERATION")]
-        what: Operation,
-        /// Iterations, each with one or two operations per rank
-        #[arg(long, value_name = "COUNT", default_value_t = 1000)]
-        iterations: u32,
-    },
-}
-
-#[derive(Args)]
-struct Repeated {
-    #[command(flatten)]
-    effort: Effort,
-    #[command(flatten)]
-    vrt: mpi::Config,
-}
-
-#[derive(Args)]
-struct JacobiArgs {
-    /// Cells along each axis of the cube
-    #[arg(long, value_name = "CELLS", default_value_t = 96, value_parser = clap::value_parser!(u32).range(1..=8192))]
-    size: u32,
-    /// Iterations
-    #[arg(long, value_name = "COUNT", default_value_t = 100, value_parser = vrt_cli::positive::<u32>)]
-    iterations: u32,
-    /// Check the residual once in this many iterations
-    #[arg(long, value_name = "COUNT", default_value_t = 10, value_parser = vrt_cli::positive::<u32>)]
-    check_every: u32,
-    /// Make a fraction of the cells cost this many times more, as in 0.25:8
-    #[arg(long, value_name = "FRACTION:FACTOR")]
-    uneven: Option<Costly>,
-    #[command(flatten)]
-    vrt: mpi::Config,
 }
 
 fn main() -> ExitCode {
-    match Cli::parse().program {
-        Program::Switch(repeated) => launch_repeated(repeated, programs::switch),
-        Program::Pingpong { repeated, bytes, touch } => {
-            launch_repeated(repeated, move |world, effort| {
-                programs::pingpong(world, bytes as usize, touch, effort)
-            })
+    vrt_cli::print_if_asked(Cli::command);
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => return refuse(&error),
+    };
+    let outcome = match command {
+        Command::Run { program } => return run::run(program),
+        Command::Table(args) => table::run(&args),
+        Command::Tracing(args) => tracing::run(&args),
+        Command::Counts(args) => counts::run(&args),
+        Command::Metg(args) => metg::run(&args),
+        Command::Copies(args) => copies::run(&args),
+        Command::Growth(args) => growth::run(&args),
+        Command::Balance(args) => balance::run(&args),
+        Command::Sweeps(args) => sweeps::run(&args),
+        Command::Needs { line } => {
+            let words = [OsString::from("vrt-bench")].into_iter().chain(line);
+            // What cannot be parsed needs nothing, and is refused when it is run.
+            let needs = Cli::try_parse_from(words).map_or_else(|_| Vec::new(), |it| needs_of(&it));
+            println!("{}", needs.join(" "));
+            Ok(())
         }
-        Program::Move { repeated, bytes, touch: true } => {
-            launch_repeated(repeated, move |world, effort| {
-                programs::first_touch(world, bytes as usize, effort)
-            })
-        }
-        Program::Move { repeated, bytes, touch: false } => {
-            launch_repeated(repeated, move |world, effort| {
-                programs::moving(world, bytes as usize, effort)
-            })
-        }
-        Program::Ring(repeated) => launch_repeated(repeated, programs::ring),
-        Program::Allreduce(repeated) => launch_repeated(repeated, programs::allreduce),
-        Program::Collective { repeated, what, bytes } => {
-            launch_repeated(repeated, move |world, effort| {
-                programs::collective(world, what, bytes as usize, effort)
-            })
-        }
-        Program::Many { repeated, what } => {
-            let begin = Instant::now();
-            launch_repeated(repeated, move |world, effort| {
-                programs::many(world, what, begin, effort)
-            })
-        }
-        Program::Onesided { repeated, what, bytes } => {
-            launch_repeated(repeated, move |world, effort| {
-                programs::onesided(world, what, bytes as usize, effort)
-            })
-        }
-        Program::Pack { repeated, size, by_hand } => {
-            launch_repeated(repeated, move |world, effort| {
-                programs::pack(world, size as usize, by_hand, effort)
-            })
-        }
-        Program::Jacobi(args) => launch(args.vrt, move |world| {
-            let [size, iterations, check_every] =
-                [args.size, args.iterations, args.check_every].map(|n| n as usize);
-            programs::jacobi(world, size, iterations, check_every, args.uneven)
-        }),
-        Program::Metg { settings, vrt } => {
-            launch(vrt, move |world| programs::metg(world, &settings))
-        }
-        Program::Line(effort) => print(programs::line(effort)),
-        Program::Threads { repeated, what, plain: true } => {
-            print(programs::threads(what, repeated.effort))
-        }
-        Program::Threads { repeated, what, plain: false } => {
-            launch_repeated(repeated, move |_, effort| programs::threads(what, effort).map(Some))
-        }
-        Program::Counts { what, iterations } => {
-            programs::count(what, iterations);
-            ExitCode::SUCCESS
-        }
+    };
+    status(outcome, Error::exit_status)
+}
+
+fn needs_of(cli: &Cli) -> Vec<&'static str> {
+    match &cli.command {
+        Command::Table(args) => args.needs(),
+        Command::Tracing(_) => vec![needs::UNOBSERVED],
+        Command::Counts(_) => vec![needs::VALGRIND],
+        Command::Metg(args) if !args.no_open_mpi => vec![needs::OPEN_MPI],
+        Command::Copies(args) => vec![if args.no_open_mpi { needs::COPY } else { needs::OPEN_MPI }],
+        _ => Vec::new(),
     }
 }
 
-/// Prints the measurements of this process.
-fn print(measured: Result<Measured, Error>) -> ExitCode {
-    match measured {
-        Ok(measured) => {
-            measured.print();
-            ExitCode::SUCCESS
-        }
+/// Says in one line what is wrong with the command line, or prints the help that it asks for.
+fn refuse(error: &clap::Error) -> ExitCode {
+    if !error.use_stderr() || error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        error.exit();
+    }
+    // Without the usage that follows.
+    let text = error.to_string();
+    let lines = text.lines().take_while(|line| !line.is_empty()).map(str::trim);
+    let line = lines.collect::<Vec<_>>().join(" ");
+    eprintln!("vrt-bench: {}", line.trim_start_matches("error: "));
+    ExitCode::from(2)
+}
+
+/// Reports an error, if there is one.
+fn status<E: Display>(outcome: Result<(), E>, status_of: impl Fn(&E) -> u8) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("vrt-bench: {error}");
-            ExitCode::FAILURE
+            ExitCode::from(status_of(&error))
         }
     }
-}
-
-fn launch_repeated(
-    repeated: Repeated,
-    program: impl Fn(&SimpleCommunicator, Effort) -> Outcome + Sync + 'static,
-) -> ExitCode {
-    let Repeated { vrt, effort } = repeated;
-    launch(vrt, move |world| program(world, effort))
-}
-
-/// Runs a program on all ranks of a job, and prints its measurements.
-fn launch<All: IntoIterator<Item = Measured>>(
-    vrt: mpi::Config,
-    program: impl Fn(&SimpleCommunicator) -> Result<All, Error> + Sync + 'static,
-) -> ExitCode {
-    mpi::launch(vrt, move || {
-        let Some(universe) = mpi::initialize() else {
-            eprintln!("vrt-bench: this rank has been initialized before");
-            return ExitCode::FAILURE;
-        };
-        let world = universe.world();
-        match program(&world) {
-            Ok(all) => {
-                all.into_iter().for_each(|measured| measured.print());
-                ExitCode::SUCCESS
-            }
-            Err(error) => {
-                eprintln!("vrt-bench: rank {}: {error}", world.rank());
-                std::process::exit(1);
-            }
-        }
-    })
 }

@@ -1,11 +1,12 @@
-//! Times of repetitions, their median, and the line a benchmark prints.
+//! Times of repetitions, and the line a benchmark prints.
 
 use std::time::Instant;
 
+use experiments::Spread;
 use serde::{Deserialize, Serialize};
 
 /// The measurements of a program; printed as one line of JSON by the programs here and by those in C.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Measured {
     /// The program.
     pub figure: String,
@@ -36,22 +37,15 @@ pub struct Measured {
 
 impl Measured {
     /// The median over repetitions of the seconds per operation.
-    ///
-    /// # Panics
-    ///
-    /// If there are no repetitions.
-    pub fn from_repetitions(figure: &str, mut seconds: Vec<f64>) -> Self {
-        seconds.sort_by(f64::total_cmp);
+    pub fn from_repetitions(figure: &str, seconds: &[f64]) -> Self {
+        let spread = Spread::of(seconds.iter().copied());
         Self {
             figure: figure.to_owned(),
-            seconds: median_of_sorted(&seconds),
-            least: seconds.first().copied(),
-            most: seconds.last().copied(),
+            seconds: spread.map_or(f64::NAN, |it| it.median),
+            least: spread.map(|it| it.least),
+            most: spread.map(|it| it.most),
             repetitions: Some(seconds.len() as u32),
-            bytes_per_rank: None,
-            cells_per_second: None,
-            residual: None,
-            checksum: None,
+            ..Self::default()
         }
     }
 
@@ -62,34 +56,6 @@ impl Measured {
             Err(error) => eprintln!("vrt-bench: cannot write the result: {error}"),
         }
     }
-}
-
-/// The median of some numbers.
-///
-/// # Panics
-///
-/// If there are none.
-pub fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    median_of_sorted(&values)
-}
-
-/// The approximate standard error of the median of some numbers, if they are normally distributed except for a few
-/// outliers, computed from their median deviation. Infinite for fewer than four.
-pub fn error_of_median(values: &[f64]) -> f64 {
-    /// Standard deviations per median deviation, and standard errors of the mean per standard error of the median.
-    const SCALE: f64 = 1.4826 * 1.2533;
-    if values.len() < 4 {
-        return f64::INFINITY;
-    }
-    let middle = median(values.to_vec());
-    let deviations = values.iter().map(|value| (value - middle).abs()).collect();
-    SCALE * median(deviations) / (values.len() as f64).sqrt()
-}
-
-fn median_of_sorted(values: &[f64]) -> f64 {
-    let count = values.len();
-    f64::midpoint(values[(count - 1) / 2], values[count / 2])
 }
 
 /// Runs one repetition as a warm-up and then `repetitions` more; returns the seconds of each of these, divided by
@@ -108,22 +74,6 @@ pub fn repeat(repetitions: u32, operations: f64, mut body: impl FnMut()) -> Vec<
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn medians_of_odd_and_even_counts() {
-        assert_eq!(median(vec![3.0]), 3.0);
-        assert_eq!(median(vec![9.0, 1.0, 2.0]), 2.0);
-        assert_eq!(median(vec![9.0, 1.0, 2.0, 4.0]), 3.0);
-    }
-
-    #[test]
-    fn a_median_is_known_the_better_the_less_values_differ() {
-        assert_eq!(error_of_median(&[1.0, 2.0, 3.0]), f64::INFINITY);
-        assert_eq!(error_of_median(&[2.0; 5]), 0.0);
-        let error = error_of_median(&[9.0, 10.0, 11.0, 50.0]);
-        assert!((0.9..1.0).contains(&error), "{error}");
-        assert!(error_of_median(&[[9.0, 10.0, 11.0, 50.0]; 4].concat()) < 0.6 * error);
-    }
 
     #[test]
     fn the_warm_up_is_not_among_the_repetitions() {

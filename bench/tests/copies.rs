@@ -1,4 +1,4 @@
-//! The command line of `vrt-bench-copies`, and `vrt-bench pingpong --touch` in a job of two PEs.
+//! The command line of `vrt-bench copies`, and `vrt-bench run pingpong --touch` in a job of two PEs.
 
 #![allow(clippy::unwrap_used)]
 
@@ -16,8 +16,8 @@ fn wrong_options_are_named_in_a_line() {
         &["--quick", "--bytes", "4K"],
         &["--quick", "--rounds", "2"],
     ] {
-        let mut command = limited(env!("CARGO_BIN_EXE_vrt-bench-copies"));
-        let output = command.args(wrong).output().unwrap();
+        let mut command = limited(env!("CARGO_BIN_EXE_vrt-bench"));
+        let output = command.arg("copies").args(wrong).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(wrong[0]) && said.lines().count() == 1, "{said}");
@@ -28,7 +28,7 @@ fn wrong_options_are_named_in_a_line() {
 fn messages_arrive_in_buffers_that_are_touched() {
     for bytes in ["1000", "40000", "2000000"] {
         let mut command = limited(env!("CARGO_BIN_EXE_vrt-bench"));
-        command.args(["pingpong", "--touch", "--bytes", bytes, "--operations", "10"]);
+        command.args(["run", "pingpong", "--touch", "--bytes", bytes, "--operations", "10"]);
         command.args(["--repetitions", "3", "--pes", "2", "--ranks", "2", "--no-bind"]);
         let output = command.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);

@@ -1,4 +1,4 @@
-//! `vrt-bench metg` in jobs of several PEs, with and without moving ranks, compared with `c/metg.c`.
+//! `vrt-bench run metg` in jobs of several PEs, with and without moving ranks, compared with `c/metg.c`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -37,7 +37,16 @@ fn expected(pattern: Pattern, width: usize) -> Vec<String> {
 
 fn job(pattern: Pattern, width: usize, options: &[&str]) -> Output {
     let mut command = limited(env!("CARGO_BIN_EXE_vrt-bench"));
-    command.args(["metg", "--pattern", pattern.name(), "--steps", "200", "--iterations", "20,1"]);
+    command.args([
+        "run",
+        "metg",
+        "--pattern",
+        pattern.name(),
+        "--steps",
+        "200",
+        "--iterations",
+        "20,1",
+    ]);
     command.args(["--width", &width.to_string(), "--repetitions", "1", "--pes", "2", "--no-bind"]);
     run(command.args(options))
 }
@@ -91,7 +100,7 @@ fn the_c_twin_gives_the_same() {
 fn wrong_options_are_named() {
     for (option, value) in [("--bytes", "20"), ("--pattern", "ring"), ("--iterations", "few")] {
         let mut command = limited(env!("CARGO_BIN_EXE_vrt-bench"));
-        let output = command.args(["metg", option, value]).output().unwrap();
+        let output = command.args(["run", "metg", option, value]).output().unwrap();
         assert_eq!(output.status.code(), Some(2), "{option}");
         assert!(String::from_utf8_lossy(&output.stderr).contains(option), "{option}");
     }
@@ -101,8 +110,8 @@ fn wrong_options_are_named() {
         &["--quick", "--steps", "7"],
         &["--lb", "luck"],
     ] {
-        let mut command = limited(env!("CARGO_BIN_EXE_vrt-bench-metg"));
-        let output = command.args(wrong).output().unwrap();
+        let mut command = limited(env!("CARGO_BIN_EXE_vrt-bench"));
+        let output = command.arg("metg").args(wrong).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(wrong[0]) && said.lines().count() == 1, "{said}");

@@ -30,6 +30,8 @@ use regex::Regex;
 use serde::{Deserialize, Serialize};
 use vrt_cli::Machine;
 
+use crate::Table;
+
 /// Why a document cannot be filled in.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DocumentError {
@@ -119,16 +121,12 @@ static OWN_FIGURE: LazyLock<Regex> = LazyLock::new(|| {
 
 /// A comma-separated file as a table.
 fn markdown_table(text: &str) -> Option<String> {
-    let mut reader = csv::ReaderBuilder::new().has_headers(false).from_reader(text.as_bytes());
-    let mut table = String::new();
-    for (at, row) in reader.records().enumerate() {
-        let row = row.ok()?;
-        table += &format!("| {} |\n", row.iter().collect::<Vec<_>>().join(" | "));
-        if at == 0 {
-            table += &format!("|{}\n", "---|".repeat(row.len()));
-        }
+    let mut reader = csv::Reader::from_reader(text.as_bytes());
+    let mut table = Table::new(reader.headers().ok().filter(|head| !head.is_empty())?);
+    for row in reader.records() {
+        table.row(&row.ok()?);
     }
-    (!table.is_empty()).then(|| table.trim_end().to_owned())
+    Some(table.to_string().trim_end().to_owned())
 }
 
 const BEGIN: &str = "<!-- figures: ";

@@ -66,6 +66,20 @@ impl Folder {
         write().map_err(|why| WriteError::new(&file, &why))
     }
 
+    /// Writes `NAME.json`.
+    ///
+    /// # Errors
+    ///
+    /// If the file cannot be written.
+    pub fn write_json(&self, name: &str, numbers: &serde_json::Value) -> Result<(), WriteError> {
+        self.write(&format!("{name}.json"), &format!("{numbers:#}\n"))
+    }
+
+    fn write(&self, name: &str, text: &str) -> Result<(), WriteError> {
+        let file = self.path.join(name);
+        std::fs::write(&file, text).map_err(|why| WriteError::new(&file, &why))
+    }
+
     /// Draws `NAME.svg`.
     ///
     /// # Errors
@@ -100,10 +114,9 @@ impl Folder {
     }
 
     /// Prints a paragraph, which also becomes part of the report.
-    pub fn add_paragraph(&mut self, text: &str) {
+    pub fn add_paragraph(&mut self, text: impl Display) {
         println!("{text}");
-        self.report += text;
-        self.report.push('\n');
+        self.report += &format!("{text}\n");
     }
 
     /// Writes `report.md`.
@@ -112,8 +125,7 @@ impl Folder {
     ///
     /// If the file cannot be written.
     pub fn write_report(self) -> Result<(), WriteError> {
-        let file = self.path.join("report.md");
-        std::fs::write(&file, self.report).map_err(|why| WriteError::new(&file, &why))
+        self.write("report.md", &self.report)
     }
 }
 

@@ -1,5 +1,5 @@
 //! What the commands that repeat the experiments of a paper have in common: the choice of the experiment, the order of
-//! its jobs, the spread of their results, and the directory with tables, figures and report.
+//! its jobs, tables, and the directory with tables, figures and report.
 //!
 //! ```
 //! use experiments::{Axis, Folder, Labels, rounds};
@@ -8,7 +8,7 @@
 //! let mut folder = Folder::create(&out)?;
 //! let sizes = [1.0, 2.0, 4.0];
 //! let mut best = [f64::INFINITY; 3];
-//! for job in rounds(&sizes, 5) {
+//! for job in rounds(sizes.len(), 5) {
 //!     let start = std::time::Instant::now();
 //!     std::hint::black_box(vec![1_u8; 1000 * sizes[job] as usize]);
 //!     best[job] = start.elapsed().as_secs_f64().min(best[job]);
@@ -27,11 +27,15 @@
 pub mod document;
 mod figure;
 mod folder;
-mod spread;
+mod table;
+mod turns;
 
 pub use figure::{Axis, Labels, Series, Spreads};
 pub use folder::{Folder, WriteError};
-pub use spread::Spread;
+pub use table::{Table, cell};
+pub use turns::{back_and_forth, rounds, rounds_by_place, run_in_turn};
+pub use vrt_cli::Progress;
+pub use vrt_cli::statistics::{self, Spread};
 
 /// No experiment has the requested name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,14 +64,6 @@ pub fn choose<'a, E>(
     Ok(chosen)
 }
 
-/// The order in which jobs run: all of them, and then all of them again, so that a slow minute of the machine does not
-/// affect only one of them. Jobs with the same position on the figure's horizontal axis run consecutively.
-pub fn rounds(places: &[f64], times: usize) -> impl Iterator<Item = usize> {
-    let mut order: Vec<usize> = (0..places.len()).collect();
-    order.sort_by(|a, b| places[*a].total_cmp(&places[*b]));
-    (0..times).flat_map(move |_| order.clone())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -80,11 +76,5 @@ mod tests {
         assert_eq!(choose(&all, name_of, "all"), Ok(vec![&"ranks", &"styles"]));
         let error = choose(&all, name_of, "style").map_err(|it| it.to_string());
         assert_eq!(error, Err("no experiment `style`; experiments: all, ranks, styles".to_owned()));
-    }
-
-    #[test]
-    fn jobs_of_one_place_run_next_to_each_other_and_each_once_in_a_round() {
-        let order: Vec<usize> = rounds(&[1.0, 8.0, 1.0, 4.0], 2).collect();
-        assert_eq!(order, [0, 2, 3, 1, 0, 2, 3, 1]);
     }
 }

@@ -161,11 +161,11 @@ else
 fi
 
 step "very many ranks"
-run 120 $programs/vrt-bench many --what allreduce --pes 2 --ranks 100000 --operations 3 --repetitions 2
-run 120 $programs/vrt-bench many --what balance --lb greedy-refine --pes 2 --ranks 100000 --operations 3 --repetitions 2
+run 120 $programs/vrt-bench run many --what allreduce --pes 2 --ranks 100000 --operations 3 --repetitions 2
+run 120 $programs/vrt-bench run many --what balance --lb greedy-refine --pes 2 --ranks 100000 --operations 3 --repetitions 2
 # A million ranks have some 14 GiB.
 if (($(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo) > 18 << 20)); then
-    run 300 $programs/vrt-bench many --what start --pes 2 --ranks 1000000
+    run 300 $programs/vrt-bench run many --what start --pes 2 --ranks 1000000
 else
     echo "   there are less than 18 GiB of memory: a million ranks are left out"
 fi
@@ -286,7 +286,7 @@ scripts/chaos --minutes 2 --programs "$target/quick" || fail "chaos"
 
 step "instructions of the most frequent operations, to 2% (bench/counts.json)"
 if have valgrind valgrind; then
-    try scripts/bench --counts
+    try scripts/bench counts
     cat "$log"
 else
     echo "   valgrind is not installed: left out"

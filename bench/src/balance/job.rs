@@ -4,8 +4,8 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
-use super::Error;
 use super::cases::Case;
+use crate::Error;
 
 /// A placement that was tried and judged.
 #[derive(Clone, Debug, PartialEq)]

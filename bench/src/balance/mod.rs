@@ -18,21 +18,17 @@ mod replay;
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use clap::Parser;
+use experiments::cell;
+use experiments::statistics::{error_of_median, median, ratios};
 use lb_strategies::auto;
-use thiserror::Error;
 
-use crate::measure::{error_of_median, median};
+use crate::Error;
 use cases::{CASES, Case};
 use job::Trial;
 
 /// The options of `scripts/bench-balance`.
-#[derive(Clone, Debug, Parser)]
-#[command(
-    name = "scripts/bench-balance",
-    version,
-    about = "Compare `--lb auto` with no balancing and with the best known strategy"
-)]
+#[derive(Clone, Debug, clap::Args)]
+#[command(about = "Compare `--lb auto` with no balancing and with the best known strategy")]
 pub struct Args {
     /// Runs of each case with each balancer, alternately
     #[arg(long, default_value_t = 5, value_name = "COUNT", value_parser = vrt_cli::positive::<u32>)]
@@ -58,20 +54,6 @@ pub struct Args {
     /// Where to draw predicted and measured gains, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
-}
-
-/// Why there is no table.
-#[derive(Debug, Error)]
-pub enum Error {
-    /// No case has this name.
-    #[error("--only {0}: no case has that in its name; --list prints them")]
-    NoCase(String),
-    /// A program did not run to completion.
-    #[error("{0}: {1}")]
-    Job(String, String),
-    /// The figure cannot be written.
-    #[error("cannot draw {0}: {1}")]
-    Draw(PathBuf, String),
 }
 
 /// The most time that `auto` may take relative to no balancing, and relative to the best known
@@ -112,11 +94,11 @@ pub fn run(args: &Args) -> Result<(), Error> {
     let decided: Vec<&Trial> = trials.iter().filter(|trial| trial.promised > 0.0).collect();
     if !decided.is_empty() {
         let error = |it: &&Trial| auto::relative_error(it.promised, it.came).abs();
-        let errors = decided.iter().map(error).collect();
+        let errors: Vec<f64> = decided.iter().map(error).collect();
         println!(
             "{} trials were decided; the rate that came differs from the promised one by {:.1}% (median)",
             decided.len(),
-            100.0 * median(errors)
+            100.0 * median(&errors)
         );
     }
     if let Some(file) = &args.plot {
@@ -171,7 +153,7 @@ fn replayed(case: &Case, args: &Args, times: &Times) -> Result<(), Error> {
     let (folder, launcher) = where_it_runs(case, args);
     let lb_sim = args.programs.as_deref().map_or_else(|| "lb-sim".into(), |it| it.join("lb-sim"));
     let said = replay::of(case, folder, launcher, &lb_sim)?;
-    let best = said.best.map_or("-".to_owned(), |best| format!("{best:.3}"));
+    let best = cell(said.best, |best| format!("{best:.3}"));
     println!(
         "{:<34} {:>8.3} {best:>8} {:>8.3} {}",
         "    lb-sim",
@@ -202,8 +184,8 @@ impl Times {
 
     /// Prints the row, and whether the targets are met.
     fn print(&self, case: &Case) {
-        let (none, auto) = (median(self.none.clone()), median(self.auto.clone()));
-        let best = (!self.best.is_empty()).then(|| median(self.best.clone()));
+        let (none, auto) = (median(&self.none), median(&self.auto));
+        let best = (!self.best.is_empty()).then(|| median(&self.best));
         let over_none = Ratio::between(&self.auto, &self.none);
         // Where nobody knows better, nothing is gained.
         let over_best = best.map(|_| Ratio::between(&self.auto, &self.best));
@@ -213,9 +195,9 @@ impl Times {
         println!(
             "{:<34} {none:>8.3} {:>8} {auto:>8.3} {over_none:>15} {:>15} {:>7.2}%{}",
             case.name,
-            best.map_or("-".to_owned(), |best| format!("{best:.3}")),
-            over_best.map_or("-".to_owned(), |over| over.to_string()),
-            100.0 * median(self.balancing.clone()),
+            cell(best, |best| format!("{best:.3}")),
+            cell(over_best, |over| over.to_string()),
+            100.0 * median(&self.balancing),
             match verdict {
                 Verdict::Met => "",
                 Verdict::Unclear => "  unclear",
@@ -245,8 +227,8 @@ enum Verdict {
 
 impl Ratio {
     fn between(of: &[f64], to: &[f64]) -> Ratio {
-        let ratios: Vec<f64> = of.iter().zip(to).map(|(of, to)| of / to).collect();
-        Ratio { value: median(ratios.clone()), error: error_of_median(&ratios) }
+        let ratios = ratios(of, to);
+        Ratio { value: median(&ratios), error: error_of_median(&ratios) }
     }
 
     /// Whether it is at most this much.
@@ -272,11 +254,6 @@ impl fmt::Display for Ratio {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn ratios_are_of_runs_that_followed_each_other() {
-        assert_eq!(Ratio::between(&[1.0, 4.0, 9.0], &[1.0, 2.0, 3.0]).value, 2.0);
-    }
 
     #[test]
     fn a_miss_is_one_that_runs_do_not_differ_by() {

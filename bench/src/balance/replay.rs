@@ -8,7 +8,8 @@ use serde::Deserialize;
 
 use super::cases::Case;
 use super::job;
-use super::{Balancer, Error, Ratio, Times};
+use super::{Balancer, Ratio, Times};
+use crate::Error;
 
 /// Milliseconds between two phases of a recording.
 const PHASE: u64 = 50;

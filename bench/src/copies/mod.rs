@@ -13,19 +13,17 @@ mod report;
 mod system;
 
 use std::path::PathBuf;
-use std::time::Instant;
 
-use thiserror::Error;
+use experiments::{Folder, Progress, rounds, run_in_turn};
+use vrt_cli::quantity;
 
-use crate::table::own_directory;
+use crate::Error;
+use crate::process::own_directory;
 use system::{Case, Programs, Results, System};
 
 /// The options of `scripts/bench copies`.
-#[derive(Clone, Debug, clap::Parser)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(
-    name = "scripts/bench copies",
-    bin_name = "scripts/bench copies",
-    version,
     about = "Compare long messages with copies that no runtime makes",
     long_about = "Compare long messages with copies that no runtime makes.\n\n\
         Sends messages to and fro between two cores: by copies of every method that the processor has, by the receiver, the \
@@ -52,7 +50,7 @@ pub struct Args {
 
     /// Run only vrt and the plain copies
     #[arg(long)]
-    no_open_mpi: bool,
+    pub no_open_mpi: bool,
 
     /// Where the C programs are [default: bench-c beside the Rust programs]
     #[arg(long, value_name = "DIRECTORY")]
@@ -79,15 +77,6 @@ fn length(text: &str) -> Result<u32, String> {
         .ok_or_else(|| "expected a multiple of 512 up to 1024M, as in 4K".to_owned())
 }
 
-/// A length as a user would type it.
-fn shown_length(bytes: u32) -> String {
-    match bytes {
-        _ if bytes.is_multiple_of(1 << 20) => format!("{} MiB", bytes >> 20),
-        _ if bytes.is_multiple_of(1 << 10) => format!("{} KiB", bytes >> 10),
-        _ => format!("{bytes} B"),
-    }
-}
-
 impl Args {
     /// The lengths, sorted and without repetition.
     fn lengths(&self) -> Vec<u32> {
@@ -109,76 +98,52 @@ impl Args {
     }
 }
 
-/// Why there is no report.
-#[derive(Debug, Error)]
-pub enum Error {
-    /// A program has failed, or a file of numbers cannot be written.
-    #[error(transparent)]
-    Program(#[from] crate::table::Error),
-    /// A file cannot be written.
-    #[error(transparent)]
-    Write(#[from] experiments::WriteError),
-}
-
 /// Runs everything alternately and writes the report.
 ///
 /// # Errors
 ///
 /// If a program fails, or a file cannot be written.
 pub fn run(args: &Args) -> Result<(), Error> {
-    let directory = own_directory()?;
-    let c_programs = args.c_programs.clone().unwrap_or_else(|| directory.join("bench-c"));
-    let programs = Programs {
-        vrt_bench: directory.join("vrt-bench"),
-        copy: c_programs.join("copy"),
-        pingpong: c_programs.join("pingpong"),
-    };
+    let c_programs = args.c_programs.clone().unwrap_or_else(|| own_directory().join("bench-c"));
+    let programs =
+        Programs { copy: c_programs.join("copy"), pingpong: c_programs.join("pingpong") };
     // What cannot be written should not be measured first.
-    let folder = experiments::Folder::create(&args.out)?;
+    let folder = Folder::create(&args.out)?;
     let systems = System::all(!args.no_open_mpi);
-    let cases = [false, true]
-        .into_iter()
-        .flat_map(|touched| args.lengths().into_iter().map(move |bytes| Case { bytes, touched }));
-    let mut all: Vec<Results> = cases.map(Results::new).collect();
-    let (begin, count) = (Instant::now(), all.len() * args.rounds() as usize);
-    for round in 0..args.rounds() as usize {
-        let of_round = round * all.len() + 1;
-        for (at, results) in all.iter_mut().enumerate() {
-            eprintln!(
-                "{}/{count} after {:.0} s: {}{}",
-                of_round + at,
-                begin.elapsed().as_secs_f64(),
-                shown_length(results.case.bytes),
-                if results.case.touched { ", touched" } else { "" }
-            );
-            programs.run(&systems, results)?;
-        }
-    }
+    let cases = [false, true].into_iter();
+    let cases: Vec<Case> = cases
+        .flat_map(|touched| args.lengths().into_iter().map(move |bytes| Case { bytes, touched }))
+        .collect();
+    let order = rounds(cases.len(), args.rounds() as usize);
+    let title = |case: &Case| {
+        let touched = if case.touched { ", touched" } else { "" };
+        format!("{}{touched}", quantity::bytes(case.bytes.into()))
+    };
+    let run = |case: &Case| programs.run(&systems, *case);
+    let runs = run_in_turn(&cases, order, &mut Progress::new(true), title, run)?;
+    let all: Vec<Results> =
+        cases.into_iter().zip(runs).map(|(case, runs)| Results::of(case, runs)).collect();
     report::write(args, folder, &systems, &all)
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
+    use crate::parsed;
 
     #[test]
-    fn lengths_are_parsed_and_shown() {
+    fn lengths_are_parsed() {
         assert_eq!(length("4K"), Ok(4096));
         assert_eq!(length("64M"), Ok(64 << 20));
         assert_eq!(length("1536"), Ok(1536));
         for wrong in ["", "K", "0", "-1K", "100", "4G", "4096M", "2048M", "1.5M", "K4"] {
             assert!(length(wrong).is_err(), "{wrong}");
         }
-        assert_eq!(shown_length(1536), "1536 B");
-        assert_eq!(shown_length(96 << 10), "96 KiB");
-        assert_eq!(shown_length(2 << 20), "2 MiB");
     }
 
     #[test]
     fn lengths_come_in_order_and_once() {
-        let parse = |args: &[&str]| Args::try_parse_from([&["copies"], args].concat());
+        let parse = |args: &[&str]| parsed::<Args>(&[&["copies"], args].concat());
         assert_eq!(parse(&["--bytes", "1M,4K,1024K"]).unwrap().lengths(), [4096, 1 << 20]);
         let all = parse(&[]).unwrap().lengths();
         assert_eq!((all[0], all[all.len() - 1], all.len()), (LEAST, MOST, 15));

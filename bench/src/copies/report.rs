@@ -3,13 +3,14 @@
 
 use std::collections::BTreeSet;
 
-use experiments::{Axis, Folder, Labels, Spread};
+use experiments::statistics::ratios as pairs;
+use experiments::{Axis, Folder, Labels, Spread, Table, cell};
 use serde_json::{Value, json};
+use vrt_cli::{Machine, quantity};
 
+use super::Args;
 use super::system::{Results, System, Way, Who};
-use super::{Args, Error, shown_length};
-use crate::measure::median;
-use crate::table::processor;
+use crate::Error;
 
 /// The method of the C library.
 const PLAIN: &str = "memcpy";
@@ -25,91 +26,83 @@ pub(super) fn write(
     systems: &[System],
     all: &[Results],
 ) -> Result<(), Error> {
-    folder.add_paragraph(&format!(
+    folder.add_paragraph(format!(
         "## Copies of messages between two cores, in GB/s\n\n{}; {} of each program, in turn, of which the medians count. \
          A way to copy is a method of `bench/c/methods.h`, who copies, and the size of pages. *Touched*: each line is \
          written before it is sent and read when it was received, and that takes its part of the time.\n",
-        processor::name(),
-        if args.rounds() == 1 { "1 round".to_owned() } else { format!("{} rounds", args.rounds()) },
+        Machine::at_start().processor,
+        quantity::count(args.rounds(), "round"),
     ));
     for touched in [false, true] {
         let of_kind: Vec<&Results> = all.iter().filter(|it| it.case.touched == touched).collect();
         let name = if touched { "touched" } else { "untouched" };
         draw(&folder, name, systems, &of_kind)?;
-        folder.add_paragraph(&format!("### {}{}\n", name[..1].to_uppercase(), &name[1..]));
-        folder.add_paragraph(&format!("![GB/s by length, {name}]({name}.svg)\n"));
-        folder.add_paragraph(&best_of_all(systems, &of_kind));
+        folder.add_paragraph(format!("### {}{}\n", name[..1].to_uppercase(), &name[1..]));
+        folder.add_paragraph(format!("![GB/s by length, {name}]({name}.svg)\n"));
+        folder.add_paragraph(best_of_all(systems, &of_kind));
         for who in [Who::Receiver, Who::Both] {
-            folder.add_paragraph(&format!(
+            folder.add_paragraph(format!(
                 "By method, where {}, with the better size of pages:\n",
                 if who == Who::Both { "both ends copy" } else { "the receiver copies" }
             ));
-            folder.add_paragraph(&by_method(who, &of_kind));
+            folder.add_paragraph(by_method(who, &of_kind));
         }
         folder.add_paragraph(
             "The times of `memcpy` by those of others (above 1: the other one is faster), the medians of the rounds' \
              ratios, with the least and the most of them. By both ends and pages of 2 MiB, unless told otherwise:\n",
         );
-        folder.add_paragraph(&ratios(&of_kind));
+        folder.add_paragraph(ratios(&of_kind));
     }
     let rows = all.iter().flat_map(rows);
     let head = ["bytes", "touched", "method", "who", "pages", "median", "slowest", "fastest"];
     folder.write_table("copies", &head, rows)?;
-    folder.write_report()?;
-    let path = args.out.join("copies.json");
     let numbers = json!({
-        "processor": processor::name(),
+        "processor": Machine::at_start().processor,
         "rounds": args.rounds(),
         "cases": all.iter().map(numbers).collect::<Vec<_>>(),
     });
-    std::fs::write(&path, format!("{numbers:#}\n"))
-        .map_err(|cause| crate::table::Error::File { path, cause }.into())
+    folder.write_json("copies", &numbers)?;
+    Ok(folder.write_report()?)
 }
 
-/// A row of a table.
-fn row(cells: impl IntoIterator<Item = String>) -> String {
-    format!("| {} |\n", cells.into_iter().collect::<Vec<_>>().join(" | "))
+/// A table whose first column contains lengths.
+fn table<'a>(titles: impl IntoIterator<Item = &'a str>) -> Table {
+    Table::new(std::iter::once("length").chain(titles))
 }
 
-/// The head of a table whose first column contains lengths.
-fn head<'a>(titles: impl IntoIterator<Item = &'a str>) -> String {
-    let titles: Vec<String> = std::iter::once("length").chain(titles).map(str::to_owned).collect();
-    let line = "|---".repeat(titles.len());
-    row(titles) + &line + "|\n"
+fn length(results: &Results) -> String {
+    quantity::bytes(results.case.bytes.into())
 }
 
 fn number(rate: Option<f64>) -> String {
-    rate.map_or_else(|| "-".to_owned(), |rate| format!("{rate:.1}"))
+    cell(rate, |rate| format!("{rate:.1}"))
 }
 
 /// For each length the best method by one end and by both, the rates of runtimes, and vrt's part of the best.
-fn best_of_all(systems: &[System], all: &[&Results]) -> String {
+fn best_of_all(systems: &[System], all: &[&Results]) -> Table {
     let titles = ["best of one end", "best of both ends", "memcpy by the receiver"];
     let titles = titles.into_iter().chain(systems.iter().map(|it| it.title()));
-    let mut table = head(titles.chain(["vrt / best"]));
+    let mut table = table(titles.chain(["vrt / best"]));
     for results in all {
         let shown = |best: Option<(&Way, f64)>| {
-            best.map_or_else(
-                || "-".to_owned(),
-                |(way, rate)| {
-                    let who = if way.who == Who::Both { "" } else { way.who.name() };
-                    let words = [way.method.as_str(), who, way.pages.as_str()];
-                    let words: Vec<&str> = words.into_iter().filter(|it| !it.is_empty()).collect();
-                    format!("{rate:.1} ({})", words.join(", "))
-                },
-            )
+            cell(best, |(way, rate)| {
+                let who = if way.who == Who::Both { "" } else { way.who.name() };
+                let words = [way.method.as_str(), who, way.pages.as_str()];
+                let words: Vec<&str> = words.into_iter().filter(|it| !it.is_empty()).collect();
+                format!("{rate:.1} ({})", words.join(", "))
+            })
         };
         let best = results.best(|_| true).map(|(_, rate)| rate);
         let part = results.rate(System::Vrt).zip(best).map(|(ours, best)| ours / best);
         let mut cells = vec![
-            shown_length(results.case.bytes),
+            length(results),
             shown(results.best(|way| way.who != Who::Both)),
             shown(results.best(|way| way.who == Who::Both)),
             number(plain(results)),
         ];
         cells.extend(systems.iter().map(|&system| number(results.rate(system))));
-        cells.push(part.map_or_else(|| "-".to_owned(), |part| format!("{part:.2}")));
-        table += &row(cells);
+        cells.push(cell(part, |part| format!("{part:.2}")));
+        table.row(cells);
     }
     table
 }
@@ -120,16 +113,15 @@ fn plain(results: &Results) -> Option<f64> {
 }
 
 /// GB/s of each method.
-fn by_method(who: Who, all: &[&Results]) -> String {
+fn by_method(who: Who, all: &[&Results]) -> Table {
     let ways = all.iter().flat_map(|it| it.bare.keys());
     let methods: BTreeSet<&str> = ways.map(|way| way.method.as_str()).collect();
-    let mut table = head(methods.iter().copied());
+    let mut table = table(methods.iter().copied());
     for results in all {
         let rate = |method: &&str| {
             number(results.best(|way| way.method == **method && way.who == who).map(|it| it.1))
         };
-        table +=
-            &row(std::iter::once(shown_length(results.case.bytes)).chain(methods.iter().map(rate)));
+        table.row(std::iter::once(length(results)).chain(methods.iter().map(rate)));
     }
     table
 }
@@ -137,14 +129,14 @@ fn by_method(who: Who, all: &[&Results]) -> String {
 /// Ratios of the times of two methods in each round, the first by the second.
 fn ratio(results: &Results, first: &Way, second: &Way) -> Option<Spread> {
     let (first, second) = (results.bare.get(first)?, results.bare.get(second)?);
-    Spread::of(first.iter().zip(second).map(|(first, second)| first / second))
+    Spread::of(pairs(first, second))
 }
 
 /// What pays in addition to `memcpy`: the other end's help, the fastest other method, non-temporal stores, large pages.
-fn ratios(all: &[&Results]) -> String {
+fn ratios(all: &[&Results]) -> Table {
     let titles =
         ["both ends / receiver", "fastest other method", "fastest non-temporal one", "2M / 4K"];
-    let mut table = head(titles);
+    let mut table = table(titles);
     let plain = |who, pages: &str| Way { method: PLAIN.to_owned(), who, pages: pages.to_owned() };
     for results in all {
         // Without large pages what there is counts.
@@ -163,8 +155,8 @@ fn ratios(all: &[&Results]) -> String {
             fastest(&Way::is_non_temporal),
             shown(ratio(results, &plain(Who::Both, "4K"), &plain(Who::Both, "2M"))),
         ];
-        let cells = cells.into_iter().map(|cell| cell.unwrap_or_else(|| "-".to_owned()));
-        table += &row(std::iter::once(shown_length(results.case.bytes)).chain(cells));
+        let cells = cells.map(|it| cell(it, |text| text));
+        table.row(std::iter::once(length(results)).chain(cells));
     }
     table
 }
@@ -199,10 +191,9 @@ fn draw(
 
 /// GB/s in the median, the slowest and the fastest round.
 fn rates(results: &Results, seconds: &[f64]) -> [f64; 3] {
-    let rate = |seconds| results.case.rate(seconds);
-    let slowest = seconds.iter().copied().fold(0.0, f64::max);
-    let fastest = seconds.iter().copied().fold(f64::INFINITY, f64::min);
-    [rate(median(seconds.to_vec())), rate(slowest), rate(fastest)]
+    Spread::of(seconds.iter().copied()).map_or([f64::NAN; 3], |it| {
+        [it.median, it.most, it.least].map(|seconds| results.case.rate(seconds))
+    })
 }
 
 /// Rows of the table of all numbers.
@@ -245,14 +236,13 @@ fn numbers(results: &Results) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
     use crate::copies::system::Case;
+    use crate::parsed;
 
     /// As if each method had its own speed.
     fn results(case: Case) -> Results {
-        let mut results = Results::new(case);
+        let mut results = Results::of(case, Vec::new());
         for (method, speed) in [("memcpy", 1.0), ("movsb", 0.9), ("avx512-nt", 2.0)] {
             for (who, ends) in [(Who::Receiver, 1.0), (Who::Sender, 0.8), (Who::Both, 1.8)] {
                 for pages in ["4K", "2M"] {
@@ -273,7 +263,7 @@ mod tests {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("copies");
         let args = ["copies", "--no-open-mpi", "--out", out.to_str().unwrap()];
-        let args = Args::try_parse_from(args).unwrap();
+        let args = parsed::<Args>(&args).unwrap();
         let cases = [false, true].into_iter();
         let cases = cases.flat_map(|touched| [4096, 4 << 20].map(|bytes| Case { bytes, touched }));
         let all: Vec<Results> = cases.map(results).collect();

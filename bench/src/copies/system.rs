@@ -5,12 +5,11 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::process::Command;
 
+use experiments::statistics::median;
 use serde::Deserialize;
 
-use crate::measure::median;
-use crate::table::Error;
-use crate::table::process::{run_program, run_to_end, show};
-use crate::table::run::mpirun;
+use crate::Error;
+use crate::process::{mpirun, run_program, run_to_end, vrt_bench};
 
 /// Bytes that a repetition sends one way, unless a message has more.
 const VOLUME: u32 = 8 << 20;
@@ -75,7 +74,7 @@ impl Way {
 
 /// A line of `c/copy.c`.
 #[derive(Debug, Deserialize)]
-struct Line {
+pub(super) struct Line {
     #[serde(flatten)]
     way: Way,
     seconds: f64,
@@ -116,26 +115,38 @@ pub(super) struct Results {
 }
 
 impl Results {
-    pub(super) fn new(case: Case) -> Self {
-        Self { case, bare: BTreeMap::new(), systems: BTreeMap::new() }
+    /// The results of all rounds.
+    pub(super) fn of(case: Case, rounds: Vec<Round>) -> Self {
+        let mut results = Self { case, bare: BTreeMap::new(), systems: BTreeMap::new() };
+        for (bare, systems) in rounds {
+            for line in bare {
+                results.bare.entry(line.way).or_default().push(line.seconds);
+            }
+            for (system, seconds) in systems {
+                results.systems.entry(system).or_default().push(seconds);
+            }
+        }
+        results
     }
 
     /// The fastest of some methods, by the median of its rounds, and its rate in GB/s.
     pub(super) fn best(&self, among: impl Fn(&Way) -> bool) -> Option<(&Way, f64)> {
         (self.bare.iter().filter(|(way, _)| among(way)))
-            .map(|(way, seconds)| (way, self.case.rate(median(seconds.clone()))))
+            .map(|(way, seconds)| (way, self.case.rate(median(seconds))))
             .max_by(|left, right| left.1.total_cmp(&right.1))
     }
 
     /// GB/s of a runtime, by the median of its rounds.
     pub(super) fn rate(&self, system: System) -> Option<f64> {
-        self.systems.get(&system).map(|seconds| self.case.rate(median(seconds.clone())))
+        self.systems.get(&system).map(|seconds| self.case.rate(median(seconds)))
     }
 }
 
-/// Where the programs are.
+/// What a round measures: plain copies, and runtimes.
+pub(super) type Round = (Vec<Line>, Vec<(System, f64)>);
+
+/// Where the C programs are.
 pub(super) struct Programs {
-    pub vrt_bench: PathBuf,
     pub copy: PathBuf,
     pub pingpong: PathBuf,
 }
@@ -146,16 +157,10 @@ impl Programs {
     /// # Errors
     ///
     /// If one of them fails.
-    pub(super) fn run(&self, systems: &[System], results: &mut Results) -> Result<(), Error> {
-        let case = results.case;
-        for line in bare_copies(self.bare(case))? {
-            results.bare.entry(line.way).or_default().push(line.seconds);
-        }
-        for &system in systems {
-            let seconds = run_program(self.command(system, case))?.seconds;
-            results.systems.entry(system).or_default().push(seconds);
-        }
-        Ok(())
+    pub(super) fn run(&self, systems: &[System], case: Case) -> Result<Round, Error> {
+        let bare = bare_copies(self.bare(case))?;
+        let seconds = |&system| Ok((system, run_program(self.command(system, case))?.seconds));
+        Ok((bare, systems.iter().map(seconds).collect::<Result<_, Error>>()?))
     }
 
     /// All methods that are available here.
@@ -174,8 +179,7 @@ impl Programs {
             return command;
         }
         let [bytes, trips, repetitions] = &numbers;
-        let mut command = Command::new(&self.vrt_bench);
-        command.args(["pingpong", "--pes", "2", "--ranks", "2", "--bytes", bytes]);
+        let mut command = vrt_bench(["pingpong", "--pes", "2", "--ranks", "2", "--bytes", bytes]);
         command.args(["--operations", trips, "--repetitions", repetitions]);
         command.args(case.touched.then_some("--touch"));
         command.args((system == System::VrtSmallPages).then_some("--no-huge-pages"));
@@ -189,7 +193,7 @@ fn bare_copies(mut command: Command) -> Result<Vec<Line>, Error> {
     let lines: Result<Vec<Line>, _> = told.printed.lines().map(serde_json::from_str).collect();
     match lines {
         Ok(lines) if !lines.is_empty() => Ok(lines),
-        _ => Err(Error::Printed { command: show(&command), printed: told.printed }),
+        _ => Err(told.not_understood(&command)),
     }
 }
 
@@ -228,7 +232,7 @@ mod tests {
 
     #[test]
     fn the_best_way_is_that_of_the_best_median() {
-        let mut results = Results::new(Case { bytes: 4096, touched: false });
+        let mut results = Results::of(Case { bytes: 4096, touched: false }, Vec::new());
         let (steady, lucky) = (way("memcpy", Who::Both, "2M"), way("movsb", Who::Both, "2M"));
         results.bare.insert(steady.clone(), vec![2e-6, 2e-6, 3e-6]);
         results.bare.insert(lucky, vec![1e-6, 3e-6, 4e-6]);

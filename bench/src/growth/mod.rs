@@ -15,19 +15,17 @@ mod report;
 mod system;
 
 use std::path::PathBuf;
-use std::time::Instant;
 
-use thiserror::Error;
+use clap::ValueEnum;
+use experiments::{Folder, Progress, rounds, run_in_turn};
 
-use crate::table::own_directory;
-use system::{Aspect, Program, Sample, available_memory};
+use crate::Error;
+use crate::programs::Aspect;
+use system::{Sample, available_memory, measure, start_many};
 
 /// The options of `scripts/bench growth`.
-#[derive(Clone, Debug, clap::Parser)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(
-    name = "scripts/bench growth",
-    bin_name = "scripts/bench growth",
-    version,
     about = "Show what ranks cost as they grow many",
     long_about = "Show what ranks cost as they grow many.\n\n\
         Measures the start, a switch, a barrier, an allreduce, a balancing step and the memory of a rank, from 16 to 100,000 \
@@ -93,36 +91,12 @@ impl Args {
 
     /// What to measure, in the order of reports and without repetition.
     fn aspects(&self) -> Vec<Aspect> {
-        Aspect::ALL.into_iter().filter(|it| self.what.contains(it)).collect()
+        Aspect::value_variants().iter().copied().filter(|it| self.what.contains(it)).collect()
     }
 
     fn rounds(&self) -> u32 {
         if self.quick { 1 } else { self.rounds }
     }
-}
-
-/// Why there is no report.
-#[derive(Debug, Error)]
-pub enum Error {
-    /// A program has failed, or a file of numbers cannot be written.
-    #[error(transparent)]
-    Program(#[from] crate::table::Error),
-    /// A file cannot be written.
-    #[error(transparent)]
-    Write(#[from] experiments::WriteError),
-    /// The machine has too little memory for the ranks.
-    #[error(
-        "{ranks} ranks need up to {} MiB of memory, and {} MiB are available",
-        needed >> 20, available >> 20
-    )]
-    Memory {
-        /// The ranks.
-        ranks: u64,
-        /// Bytes needed.
-        needed: u64,
-        /// Bytes available.
-        available: u64,
-    },
 }
 
 /// All runs of an aspect with a number of ranks per PE.
@@ -148,48 +122,42 @@ fn expect_memory(ranks: u64) -> Result<(), Error> {
 ///
 /// If a program fails, there is too little memory, or a file cannot be written.
 pub fn run(args: &Args) -> Result<(), Error> {
-    let program = Program { vrt_bench: own_directory()?.join("vrt-bench") };
     // What cannot be written should not be measured first.
-    let folder = experiments::Folder::create(&args.out)?;
+    let folder = Folder::create(&args.out)?;
     let most = args.counts().last().copied().unwrap_or_default();
     let most = u64::from(most) * u64::from(args.pes);
     expect_memory(if args.million { most.max(MILLION.into()) } else { most })?;
-    let mut all: Vec<Series> = (args.counts().into_iter())
+    let jobs: Vec<(u32, Aspect)> = (args.counts().into_iter())
         .flat_map(|count| args.aspects().into_iter().map(move |aspect| (count, aspect)))
-        .map(|(ranks_per_pe, aspect)| Series { aspect, ranks_per_pe, samples: Vec::new() })
         .collect();
-    let (begin, jobs_of_round) = (Instant::now(), all.len());
-    let jobs = jobs_of_round * args.rounds() as usize + usize::from(args.million);
-    let tell = |job: usize, what: &str| {
-        eprintln!("{job}/{jobs} after {:.0} s: {what}", begin.elapsed().as_secs_f64());
-    };
-    for round in 0..args.rounds() as usize {
-        for (at, series) in all.iter_mut().enumerate() {
-            let (aspect, ranks) = (series.aspect, series.ranks_per_pe);
-            let what = format!("{}, {ranks} ranks per PE", aspect.title());
-            tell(round * jobs_of_round + at + 1, &what);
-            series.samples.push(program.run(aspect, aspect.pes(args.pes), ranks)?);
-        }
-    }
+    let order = rounds(jobs.len(), args.rounds() as usize);
+    let title =
+        |(ranks, aspect): &(u32, Aspect)| format!("{}, {ranks} ranks per PE", aspect.title());
+    let run = |&(ranks, aspect): &(u32, Aspect)| measure(aspect, aspect.pes(args.pes), ranks);
+    let mut progress = Progress::new(true);
+    let runs = run_in_turn(&jobs, order, &mut progress, title, run)?;
+    let all: Vec<Series> = (jobs.into_iter().zip(runs))
+        .map(|((ranks_per_pe, aspect), samples)| Series { aspect, ranks_per_pe, samples })
+        .collect();
     let million = if args.million {
-        tell(jobs, "the start of 1,000,000 ranks");
+        progress.show(|| "the start of 1,000,000 ranks".to_owned());
         expect_memory(MILLION.into())?;
-        Some(program.run_million(MILLION, args.pes)?)
+        Some(start_many(MILLION, args.pes)?)
     } else {
         None
     };
+    progress.clear();
     report::write(args, folder, &all, million.as_ref())
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
+    use crate::parsed;
 
     #[test]
     fn counts_come_in_order_and_once() {
-        let parse = |args: &[&str]| Args::try_parse_from([&["growth"], args].concat());
+        let parse = |args: &[&str]| parsed::<Args>(&[&["growth"], args].concat());
         assert_eq!(parse(&[]).unwrap().counts(), COUNTS);
         assert_eq!(parse(&["--ranks-per-pe", "64,16,64"]).unwrap().counts(), [16, 64]);
         assert_eq!(parse(&["--quick"]).unwrap().counts().last(), Some(&16_384));

@@ -1,12 +1,14 @@
 //! The results of all runs: the tables, the figures, and the numbers as `growth.json`.
 
-use experiments::{Axis, Folder, Labels, Spread, Spreads};
+use experiments::{Axis, Folder, Labels, Spread, Spreads, Table};
 use serde_json::{Value, json};
+use vrt_cli::{Machine, quantity};
 
 use super::curve::{Knee, Point, knees};
-use super::system::{Aspect, Sample, Whole};
-use super::{Args, Error, Series};
-use crate::table::processor;
+use super::system::{Sample, Whole};
+use super::{Args, Series};
+use crate::Error;
+use crate::programs::Aspect;
 
 /// A line over the number of ranks: which value of an aspect's samples it shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,19 +105,17 @@ pub(super) fn write(
         ("start", "Start, for each rank", "ns", |line| line == Line::Time(Aspect::Start)),
         ("memory", "Memory of a rank, with its page tables", "KiB", |line| line == Line::Memory),
     ];
-    let pes = if args.pes == 1 { "1 PE".to_owned() } else { format!("{} PEs", args.pes) };
-    let rounds =
-        if args.rounds() == 1 { "1 round".to_owned() } else { format!("{} rounds", args.rounds()) };
-    folder.add_paragraph(&format!(
+    let (pes, rounds) = (quantity::count(args.pes, "PE"), quantity::count(args.rounds(), "round"));
+    folder.add_paragraph(format!(
         "## What ranks cost as they grow many\n\n{}; {pes}, one for a switch; the medians of {rounds} and, in brackets, the \
          least and the most. For each rank of the job: ns of an operation of all, and KiB.\n",
-        processor::name()
+        Machine::at_start().processor
     ));
-    folder.add_paragraph(&table(&lines, args, all));
+    folder.add_paragraph(table(&lines, args, all));
     let knees = all_knees(&lines, all);
-    folder.add_paragraph(&told(&knees));
+    folder.add_paragraph(told(&knees));
     if let Some(whole) = million {
-        folder.add_paragraph(&format!(
+        folder.add_paragraph(format!(
             "{} ranks on {pes}: they had started and met in a barrier after {:.1} s, and ended after {:.1} s; their PEs had \
              {:.1} GiB then.\n",
             whole.ranks,
@@ -137,12 +137,10 @@ pub(super) fn write(
         let bars: Vec<Spreads> = of_figure.iter().map(|line| spreads(*line, all)).collect();
         let labels = Labels { title, x: "ranks on a PE", y: unit };
         folder.draw_with_bars(name, &labels, &series, &bars, Axis::Listed)?;
-        folder.add_paragraph(&format!("![{title}]({name}.svg)\n"));
+        folder.add_paragraph(format!("![{title}]({name}.svg)\n"));
     }
-    folder.write_report()?;
-    let path = args.out.join("growth.json");
     let numbers = json!({
-        "processor": processor::name(),
+        "processor": Machine::at_start().processor,
         "pes": args.pes,
         "rounds": args.rounds(),
         "curves": lines.iter().map(|line| numbers(*line, all)).collect::<Vec<_>>(),
@@ -153,8 +151,8 @@ pub(super) fn write(
             "bytes": whole.bytes,
         })),
     });
-    std::fs::write(&path, format!("{numbers:#}\n"))
-        .map_err(|cause| crate::table::Error::File { path, cause }.into())
+    folder.write_json("growth", &numbers)?;
+    Ok(folder.write_report()?)
 }
 
 impl Line {
@@ -165,13 +163,12 @@ impl Line {
 }
 
 /// A row for each number of ranks.
-fn table(lines: &[Line], args: &Args, all: &[Series]) -> String {
+fn table(lines: &[Line], args: &Args, all: &[Series]) -> Table {
     let mut titles: Vec<String> =
         lines.iter().map(|line| format!("{}, {}", line.title(), line.unit())).collect();
     let balances = args.aspects().contains(&Aspect::Balance);
     titles.extend(balances.then(|| "ranks moved in a step".to_owned()));
-    let mut table = format!("| ranks on a PE | {} |\n", titles.join(" | "));
-    table += &format!("|---|{}\n", "---|".repeat(titles.len()));
+    let mut table = Table::new(std::iter::once("ranks on a PE".to_owned()).chain(titles));
     for count in args.counts() {
         let of =
             |aspect| all.iter().find(move |it| (it.aspect, it.ranks_per_pe) == (aspect, count));
@@ -190,7 +187,7 @@ fn table(lines: &[Line], args: &Args, all: &[Series]) -> String {
             });
             cells.push(moved.map_or_else(String::new, |it| format!("{:.1}%", it.median)));
         }
-        table += &format!("| {count} | {} |\n", cells.join(" | "));
+        table.row(std::iter::once(count.to_string()).chain(cells));
     }
     table
 }
@@ -205,22 +202,19 @@ fn told(knees: &[(Line, Knee)]) -> String {
     if knees.is_empty() {
         return "No cost grows with the number of ranks.\n".to_owned();
     }
-    let mut text =
-        "| knee | from ranks on a PE | to | cost there | grows by |\n|---|---|---|---|---|\n"
-            .to_owned();
+    let mut table = Table::new(["knee", "from ranks on a PE", "to", "cost there", "grows by"]);
     for (line, knee) in knees {
         let Knee { from, to } = *knee;
         let [before, after] = [from.cost, to.cost].map(|cost| line.number(cost));
-        text += &format!(
-            "| {} | {} | {} | {before} to {after} {} | {:.1} |\n",
-            line.title(),
-            from.ranks,
-            to.ranks,
-            line.unit(),
-            knee.factor()
-        );
+        table.row([
+            line.title().to_owned(),
+            from.ranks.to_string(),
+            to.ranks.to_string(),
+            format!("{before} to {after} {}", line.unit()),
+            format!("{:.1}", knee.factor()),
+        ]);
     }
-    text
+    table.to_string()
 }
 
 /// A line as JSON.
@@ -245,19 +239,18 @@ fn numbers(line: Line, all: &[Series]) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
+    use crate::parsed;
 
     #[test]
     fn figures_report_and_numbers_are_written() {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("growth");
         let args = ["growth", "--ranks-per-pe", "16,64,256", "--out", out.to_str().unwrap()];
-        let args = Args::try_parse_from(args).unwrap();
+        let args = parsed::<Args>(&args).unwrap();
         let sample = |seconds| Sample { seconds, bytes: 14_336.0, moved: 0.125 };
         let all: Vec<Series> = (args.counts().into_iter())
-            .flat_map(|count| Aspect::ALL.map(|aspect| (count, aspect)))
+            .flat_map(|count| args.aspects().into_iter().map(move |aspect| (count, aspect)))
             .map(|(ranks_per_pe, aspect)| {
                 let grows = aspect == Aspect::Switch && ranks_per_pe > 64;
                 let seconds = if grows { 80e-9 } else { 40e-9 };
@@ -302,7 +295,7 @@ mod tests {
         let out = place.path().join("growth");
         let args = ["growth", "--what", "barrier", "--ranks-per-pe", "16", "--pes", "1"];
         let args = [&args[..], &["--out", out.to_str().unwrap()]].concat();
-        let args = Args::try_parse_from(args).unwrap();
+        let args = parsed::<Args>(&args).unwrap();
         let samples = vec![Sample { seconds: 1e-6, bytes: 1.0, moved: 0.0 }];
         let all = [Series { aspect: Aspect::Barrier, ranks_per_pe: 16, samples }];
         write(&args, Folder::create(&out).unwrap(), &all, None).unwrap();

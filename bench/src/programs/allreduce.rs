@@ -6,7 +6,7 @@ use mpi::collective::SystemOperation;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
 
-use super::{Effort, Outcome, expect_value, outcome};
+use super::{Effort, Outcome, expect_value, outcome, repetitions};
 
 /// Seconds of one reduction to all ranks.
 ///
@@ -15,8 +15,7 @@ use super::{Effort, Outcome, expect_value, outcome};
 /// If a sum is wrong.
 pub fn allreduce(world: &SimpleCommunicator, effort: Effort) -> Outcome {
     let (rank, ranks) = (f64::from(world.rank()), f64::from(world.size()));
-    let mut seconds = Vec::with_capacity(effort.repetitions as usize);
-    for repetition in 0..=effort.repetitions {
+    let seconds = repetitions(effort, |repetition| {
         let mut sum = 0.0;
         world.barrier();
         let start = Instant::now();
@@ -27,9 +26,7 @@ pub fn allreduce(world: &SimpleCommunicator, effort: Effort) -> Outcome {
             expect_value(is_right, "allreduce", repetition)?;
         }
         let reduction = start.elapsed().as_secs_f64() / f64::from(effort.operations);
-        if repetition > 0 {
-            seconds.push(reduction);
-        }
-    }
-    outcome(world, "allreduce", seconds)
+        Ok(reduction)
+    })?;
+    outcome(world, "allreduce", &seconds)
 }

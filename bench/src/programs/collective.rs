@@ -6,7 +6,7 @@ use mpi::collective::SystemOperation;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
 
-use super::{Effort, Outcome, expect_value, outcome};
+use super::{Effort, Outcome, expect_value, outcome, repetitions};
 
 /// A collective operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -56,8 +56,7 @@ pub fn collective(
         Broadcast => bytes,
         Alltoall | Allgather => bytes * ranks,
     };
-    let mut seconds = Vec::with_capacity(effort.repetitions as usize);
-    for repetition in 0..=effort.repetitions {
+    let seconds = repetitions(effort, |repetition| {
         let mut incoming = vec![0; incoming_bytes];
         if what == Broadcast && rank == 0 {
             incoming.fill(FROM_ROOT);
@@ -87,9 +86,6 @@ pub fn collective(
         // A root runs ahead of its broadcasts, and others of a root: all have to be there.
         world.barrier();
         let operation = start.elapsed().as_secs_f64() / f64::from(effort.operations);
-        if repetition > 0 {
-            seconds.push(operation);
-        }
         let first = if what == ReduceScatter { rank as usize * numbers } else { 0 };
         let sum = |i: usize| (ranks * (ranks - 1) / 2 + ranks * i) as f64;
         let is_right = match what {
@@ -104,6 +100,7 @@ pub fn collective(
             Barrier => true,
         };
         expect_value(is_right, "collective", repetition)?;
-    }
-    outcome(world, "collective", seconds)
+        Ok(operation)
+    })?;
+    outcome(world, "collective", &seconds)
 }

@@ -29,14 +29,11 @@ pub fn jacobi(
     };
     let run = solve(world, &settings, costly.map(Into::into), |_, _| ())?;
     Ok(run.map(|run| Measured {
-        bytes_per_rank: None,
         figure: "jacobi".to_owned(),
         seconds: run.seconds,
-        least: None,
-        most: None,
-        repetitions: None,
         cells_per_second: Some((settings.problem.cells() * iterations) as f64 / run.seconds),
         residual: Some(run.solution.residual()),
         checksum: Some(format!("{:016x}", run.solution.checksum)),
+        ..Measured::default()
     }))
 }

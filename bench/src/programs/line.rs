@@ -57,7 +57,7 @@ pub fn line(effort: Effort) -> Result<Measured, Error> {
         });
         is_over.store(true, Ordering::Relaxed);
         let answered = answers.join().unwrap_or_else(|_| Err(failed("it panicked".to_owned())));
-        answered.and(seconds).map(|seconds| Measured::from_repetitions("line", seconds))
+        answered.and(seconds).map(|seconds| Measured::from_repetitions("line", &seconds))
     })
 }
 

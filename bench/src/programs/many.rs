@@ -84,7 +84,7 @@ pub fn many(
         expect_value(is_right, "many", repetition)?;
     }
     let bytes = bytes_of_pes(world) / f64::from(ranks);
-    let mut outcome = outcome(world, "many", seconds)?;
+    let mut outcome = outcome(world, "many", &seconds)?;
     if let Some(measured) = &mut outcome {
         measured.bytes_per_rank = Some(bytes);
     }

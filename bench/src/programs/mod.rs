@@ -106,8 +106,18 @@ pub enum Error {
 pub type Outcome = Result<Option<Measured>, Error>;
 
 /// The outcome of a rank that has the seconds of each repetition.
-fn outcome(world: &SimpleCommunicator, program: &'static str, seconds: Vec<f64>) -> Outcome {
+fn outcome(world: &SimpleCommunicator, program: &'static str, seconds: &[f64]) -> Outcome {
     Ok((world.rank() == 0).then(|| Measured::from_repetitions(program, seconds)))
+}
+
+/// The seconds per operation of each repetition, after one as a warm-up; `once` runs the repetition of a number.
+fn repetitions(
+    effort: Effort,
+    once: impl FnMut(u32) -> Result<f64, Error>,
+) -> Result<Vec<f64>, Error> {
+    let mut seconds = (0..=effort.repetitions).map(once).collect::<Result<Vec<f64>, Error>>()?;
+    seconds.remove(0);
+    Ok(seconds)
 }
 
 /// Refuses a world of another size.

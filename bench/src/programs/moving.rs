@@ -55,7 +55,7 @@ pub fn moving(world: &SimpleCommunicator, bytes: usize, effort: Effort) -> Outco
     expect_value(this.data == data(bytes), "move", 0)?;
     this.seconds.remove(0);
     world.barrier();
-    outcome(world, "move", this.seconds)
+    outcome(world, "move", &this.seconds)
 }
 
 /// Seconds of touching `bytes` bytes for the first time after a move.
@@ -86,5 +86,5 @@ pub fn first_touch(world: &SimpleCommunicator, bytes: usize, effort: Effort) -> 
     }
     seconds.remove(0);
     world.barrier();
-    outcome(world, "touch", seconds)
+    outcome(world, "touch", &seconds)
 }

@@ -5,7 +5,7 @@ use std::time::Instant;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
 
-use super::{Effort, Outcome, expect_ranks, expect_value, outcome};
+use super::{Effort, Outcome, expect_ranks, expect_value, outcome, repetitions};
 
 /// The access to the other rank's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -32,9 +32,8 @@ pub fn onesided(
     expect_ranks(world, "onesided", 2)?;
     let rank = world.rank();
     let is_put = what == RemoteAccess::Put;
-    let mut seconds = Vec::with_capacity(effort.repetitions as usize);
     let window = world.allocate_window(vec![0_u8; bytes]);
-    for repetition in 0..=effort.repetitions {
+    let seconds = repetitions(effort, |repetition| {
         let there = if rank == 1 && !is_put { ARRIVED } else { 0 };
         (0..bytes).for_each(|at| window.store(at, there));
         let mut own = vec![if is_put { ARRIVED } else { 0 }; bytes];
@@ -51,9 +50,6 @@ pub fn onesided(
             }
         }
         let access = start.elapsed().as_secs_f64() / f64::from(effort.operations);
-        if repetition > 0 {
-            seconds.push(access);
-        }
         window.unlock_all();
         world.barrier();
         let is_right = match (what, rank) {
@@ -63,6 +59,7 @@ pub fn onesided(
         };
         expect_value(is_right, "onesided", repetition)?;
         world.barrier();
-    }
-    outcome(world, "onesided", seconds)
+        Ok(access)
+    })?;
+    outcome(world, "onesided", &seconds)
 }

@@ -41,5 +41,5 @@ pub fn pack(world: &SimpleCommunicator, size: usize, by_hand: bool, effort: Effo
     let is_right =
         packed.chunks_exact(8).enumerate().all(|(row, bytes)| bytes == value(row).to_ne_bytes());
     expect_value(is_right, "pack", effort.repetitions)?;
-    outcome(world, "pack", seconds)
+    outcome(world, "pack", &seconds)
 }

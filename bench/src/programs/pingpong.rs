@@ -5,7 +5,7 @@ use std::time::Instant;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
 
-use super::{Effort, Outcome, expect_ranks, expect_value, outcome};
+use super::{Effort, Outcome, expect_ranks, expect_value, outcome, repetitions};
 
 /// Bytes of a cache line, each of which is touched.
 const LINE: usize = 64;
@@ -38,8 +38,7 @@ pub fn pingpong(
     let other = world.process_at_rank(other_rank);
     let mut outgoing = vec![world.rank() as u8 + 1; bytes];
     let mut incoming = vec![0; bytes];
-    let mut seconds = Vec::with_capacity(effort.repetitions as usize);
-    for repetition in 0..=effort.repetitions {
+    let seconds = repetitions(effort, |repetition| {
         world.barrier();
         let start = Instant::now();
         let mut is_right = true;
@@ -62,14 +61,12 @@ pub fn pingpong(
             }
         }
         let one_way = start.elapsed().as_secs_f64() / f64::from(effort.operations) / 2.0;
-        if repetition > 0 {
-            seconds.push(one_way);
-        }
         let expected = other_rank as u8 + 1;
         is_right &= (incoming.iter().enumerate())
             .all(|(at, byte)| (touches && at % LINE == 0) || *byte == expected);
         expect_value(is_right, "pingpong", repetition)?;
         incoming.fill(0);
-    }
-    outcome(world, "pingpong", seconds)
+        Ok(one_way)
+    })?;
+    outcome(world, "pingpong", &seconds)
 }

@@ -6,7 +6,7 @@ use mpi::point_to_point::send_receive_into;
 use mpi::topology::SimpleCommunicator;
 use mpi::traits::*;
 
-use super::{Effort, Outcome, expect_value, outcome};
+use super::{Effort, Outcome, expect_value, outcome, repetitions};
 
 /// Seconds of a step in which every rank sends and receives 8 bytes.
 ///
@@ -17,8 +17,7 @@ pub fn ring(world: &SimpleCommunicator, effort: Effort) -> Outcome {
     let (rank, ranks) = (world.rank(), world.size());
     let right = world.process_at_rank((rank + 1) % ranks);
     let left = world.process_at_rank((rank + ranks - 1) % ranks);
-    let mut seconds = Vec::with_capacity(effort.repetitions as usize);
-    for repetition in 0..=effort.repetitions {
+    let seconds = repetitions(effort, |repetition| {
         let mut value = i64::from(rank);
         let mut next = 0_i64;
         world.barrier();
@@ -29,13 +28,11 @@ pub fn ring(world: &SimpleCommunicator, effort: Effort) -> Outcome {
         }
         world.barrier();
         let step = start.elapsed().as_secs_f64() / f64::from(effort.operations);
-        if repetition > 0 {
-            seconds.push(step);
-        }
         // The value has come `operations` ranks to the right.
         let came_from = i64::from(rank) - i64::from(effort.operations);
         let is_right = value == came_from.rem_euclid(i64::from(ranks));
         expect_value(is_right, "ring", repetition)?;
-    }
-    outcome(world, "ring", seconds)
+        Ok(step)
+    })?;
+    outcome(world, "ring", &seconds)
 }

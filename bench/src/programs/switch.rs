@@ -21,5 +21,5 @@ pub fn switch(world: &SimpleCommunicator, effort: Effort) -> Outcome {
             mpi::yield_now();
         }
     });
-    outcome(world, "switch", seconds)
+    outcome(world, "switch", &seconds)
 }

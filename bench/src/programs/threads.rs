@@ -57,7 +57,7 @@ pub fn threads(work: Work, effort: Effort) -> Result<Measured, Error> {
         }
     };
     expect_value(is_right, "threads", 0)?;
-    Ok(Measured::from_repetitions("threads", seconds))
+    Ok(Measured::from_repetitions("threads", &seconds))
 }
 
 fn string(n: usize) -> String {

@@ -9,11 +9,16 @@
 
 use std::path::Path;
 
-use super::Error;
+use experiments::Table;
+use experiments::statistics::relative_spread;
+
 use super::peers::{Peer, PeerRuns};
 use super::report::{figure, shown_ratio};
-use super::rows::{self, Reference, Unit};
+use super::row::{Reference, Unit};
+use super::rows::{self, Subject};
 use super::run::Figures;
+use crate::Error;
+use crate::process::write_file;
 
 /// The rows of README.md.
 const SUMMARY: [&str; 5] =
@@ -26,33 +31,29 @@ const SUMMARY: [&str; 5] =
 ///
 /// A file cannot be written.
 pub(super) fn write(folder: &Path, all: &[Figures], peers: &[Peer]) -> Result<(), Error> {
-    let file_error = |path: &Path| {
-        let path = path.to_owned();
-        move |cause| Error::File { path, cause }
-    };
-    std::fs::create_dir_all(folder).map_err(file_error(folder))?;
+    let error = |cause| Error::File { path: folder.to_owned(), cause };
+    std::fs::create_dir_all(folder).map_err(error)?;
     let named = |names: &[&str]| -> Vec<&Figures> {
         names.iter().filter_map(|name| all.iter().find(|it| it.row.name == *name)).collect()
     };
-    let of = |subject: &str| -> Vec<&Figures> {
-        all.iter().filter(|it| rows::subject_of(it.row.name) == subject).collect()
+    let of = |subject: Subject| -> Vec<&Figures> {
+        all.iter().filter(|it| rows::subject_of(&it.row.name) == subject).collect()
     };
     for (name, rows) in [
         ("summary", named(&SUMMARY)),
-        ("speed", of(rows::SPEED)),
-        ("many", of(rows::MANY)),
-        ("c", of(rows::C)),
+        ("speed", of(Subject::Speed)),
+        ("many", of(Subject::Many)),
+        ("c", of(Subject::C)),
     ] {
         if !rows.is_empty() {
-            let path = folder.join(format!("{name}.md"));
-            std::fs::write(&path, table(&rows, peers)).map_err(file_error(&path))?;
+            write_file(&folder.join(format!("{name}.md")), &table(&rows, peers).to_string())?;
         }
     }
     Ok(())
 }
 
 /// A table of some rows, with a column for each system that any of them is compared with.
-fn table(rows: &[&Figures], peers: &[Peer]) -> String {
+fn table(rows: &[&Figures], peers: &[Peer]) -> Table {
     let peers: Vec<Peer> = peers
         .iter()
         .copied()
@@ -64,13 +65,13 @@ fn table(rows: &[&Figures], peers: &[Peer]) -> String {
         head.extend(["compared with", "ratio"]);
     }
     head.extend(peers.iter().map(|peer| peer.name()));
-    let mut text = format!("| {} |\n|{}\n", head.join(" | "), "---|".repeat(head.len()));
+    let mut table = Table::new(head);
     for row in rows {
         let unit = row.row.unit;
         let mut cells = vec![
-            row.row.title.to_owned(),
+            row.row.title.clone(),
             figure(unit, row.vrt_seconds()),
-            format!("{:.0}%", 100.0 * spread(&row.vrt)),
+            format!("{:.0}%", 100.0 * relative_spread(&row.vrt)),
         ];
         if has_twins {
             let is_twin = matches!(row.row.reference, Reference::Vrt(_));
@@ -83,9 +84,9 @@ fn table(rows: &[&Figures], peers: &[Peer]) -> String {
                 .iter()
                 .map(|peer| of_peer(row, *peer).map_or_else(String::new, |runs| beside(row, runs))),
         );
-        text += &format!("| {} |\n", cells.join(" | "));
+        table.row(cells);
     }
-    text
+    table
 }
 
 fn of_peer(row: &Figures, peer: Peer) -> Option<&PeerRuns> {
@@ -100,18 +101,6 @@ fn beside(row: &Figures, runs: &PeerRuns) -> String {
         (Unit::Memory, _) | (_, None) => shown,
         (_, Some(ratio)) => format!("{shown} ({:.2}x)", 1.0 / ratio),
     }
-}
-
-/// Half of the interquartile range of the runs, as a part of their median.
-fn spread(runs: &[f64]) -> f64 {
-    let mut sorted = runs.to_vec();
-    sorted.sort_by(f64::total_cmp);
-    let at = |part: f64| {
-        let place = part * (sorted.len() - 1) as f64;
-        let (low, high) = (sorted[place.floor() as usize], sorted[place.ceil() as usize]);
-        low + (high - low) * place.fract()
-    };
-    if sorted.is_empty() { 0.0 } else { (at(0.75) - at(0.25)) / 2.0 / at(0.5) }
 }
 
 #[cfg(test)]
@@ -154,7 +143,7 @@ mod tests {
     #[test]
     fn the_rows_of_the_readme_are_there() {
         for name in SUMMARY {
-            assert!(rows::names().contains(&name), "{name}");
+            assert!(rows::names().iter().any(|it| it == name), "{name}");
         }
     }
 }

@@ -3,9 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::rows::Twin;
+use experiments::statistics::{Spread, ratio};
+
+use super::row::Twin;
 use super::run::mpirun_for;
-use crate::measure::median;
 
 /// Another MPI.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,13 +59,12 @@ impl Peers {
         if !twin.peers.contains(&peer) {
             return None;
         }
-        let text = if is_quick { twin.program.quick } else { twin.program.full };
-        let (program, arguments) = text.split_once(' ').unwrap_or((text, ""));
-        let arguments = arguments.split_whitespace();
+        let words = twin.program.words(is_quick);
+        let (&program, arguments) = words.split_first()?;
         let [pes, ranks] = [format!("+p{}", twin.pes), format!("+vp{}", twin.processes)];
         let run = |launcher: Command, folder: &Path| {
             let mut command = launcher;
-            command.arg(folder.join(program)).args(arguments.clone());
+            command.arg(folder.join(program)).args(arguments);
             command
         };
         let mut command = match peer {
@@ -122,7 +122,7 @@ impl PeerRuns {
 
     /// The median of its seconds, or bytes.
     pub fn seconds(&self) -> Option<f64> {
-        (!self.runs.is_empty()).then(|| median(self.runs.clone()))
+        Spread::of(self.runs.iter().copied()).map(|it| it.median)
     }
 
     /// The median of the ratios of consecutive runs, ours by the peer's.
@@ -131,16 +131,10 @@ impl PeerRuns {
     }
 }
 
-/// The median of the pairs' ratios, ours by theirs.
-pub(super) fn ratio(ours: &[f64], theirs: &[f64]) -> Option<f64> {
-    let ratios: Vec<f64> = ours.iter().zip(theirs).map(|(ours, theirs)| ours / theirs).collect();
-    (!ratios.is_empty()).then(|| median(ratios))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::table::process::show;
+    use crate::process::show;
     use crate::table::rows::all;
 
     fn shown(peer: Peer, row: &str) -> Option<String> {
@@ -150,7 +144,7 @@ mod tests {
             ampi_processes: Some(("processes".into(), "charm/bin/charmrun".into())),
         };
         let row = all().into_iter().find(|it| it.name == row).unwrap();
-        peers.command(peer, &row.twin()?, true).map(|command| show(&command))
+        peers.command(peer, &row.twin?, true).map(|command| show(&command))
     }
 
     #[test]

@@ -4,23 +4,25 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::Error;
+use experiments::cell;
+use vrt_cli::{Machine, machine, quantity};
+
 use super::markdown;
 use super::peers::{Peer, PeerRuns};
-use super::processor::Processor;
-use super::rows::{Reference, Row, Target, Unit};
+use super::row::{Reference, Row, Target, Unit};
 use super::run::{Figures, Runner};
+use crate::Error;
+use crate::process::write_file;
 
 /// The rows measured so far.
 pub(super) struct Report<'a> {
     runner: &'a Runner,
-    processor: Processor,
     rows: Vec<Figures>,
 }
 
 impl<'a> Report<'a> {
     pub fn new(runner: &'a Runner) -> Self {
-        Self { runner, processor: Processor::of_this_machine(), rows: Vec::new() }
+        Self { runner, rows: Vec::new() }
     }
 
     fn peers(&self) -> Vec<Peer> {
@@ -28,7 +30,10 @@ impl<'a> Report<'a> {
     }
 
     pub fn print_head(&self) {
-        println!("{}", self.processor);
+        let Machine { processor, cores, .. } = Machine::at_start();
+        let l2 = machine::second_level_cache()
+            .map_or("unknown".to_owned(), |it| format!("{} KiB", it >> 10));
+        println!("processor: {processor}, {cores} cores, L2 {l2}");
         print!(
             "{:<50} {:>14} {:>12} {:>12} {:>7} {:>3}",
             "what", "target", "vrt", "reference", "ratio", "met"
@@ -70,8 +75,7 @@ impl<'a> Report<'a> {
     ///
     /// If the file cannot be written.
     pub fn write(&self, path: &Path) -> Result<(), Error> {
-        let text = format!("{:#}\n", self.json());
-        std::fs::write(path, text).map_err(|cause| Error::File { path: path.to_owned(), cause })
+        write_file(path, &format!("{:#}\n", self.json()))
     }
 
     /// Writes the table in parts, as Markdown.
@@ -85,8 +89,8 @@ impl<'a> Report<'a> {
 
     fn json(&self) -> Value {
         json!({
-            "processor": self.processor,
-            "cores": self.processor.cores,
+            "machine": Machine::at_start(),
+            "l2_bytes": machine::second_level_cache(),
             "pairs": self.runner.pairs,
             "quick": self.runner.is_quick,
             "rows": self.rows.iter().map(row_json).collect::<Vec<_>>(),
@@ -103,7 +107,7 @@ fn row_json(figures: &Figures) -> Value {
         if row.unit == Unit::Memory { "bytes" } else { "seconds" }: figures.vrt_seconds(),
         "reference": match row.reference {
             Reference::None => Value::Null,
-            Reference::OpenMpi { .. } => "Open MPI".into(),
+            Reference::OpenMpi => "Open MPI".into(),
             Reference::Vrt(_) => "vrt".into(),
         },
         "reference_seconds": figures.reference_seconds(),
@@ -145,8 +149,8 @@ fn lost(rows: &[Figures]) -> String {
 /// A row, with a column for each of some peers.
 fn line(figures: &Figures, peers: &[Peer]) -> String {
     let row = &figures.row;
-    let shown = |seconds: Option<f64>| seconds.map_or("-".to_owned(), |s| figure(row.unit, s));
-    let ratio = figures.ratio().map_or("-".to_owned(), |ratio| shown_ratio(row.unit, ratio));
+    let shown = |seconds: Option<f64>| cell(seconds, |s| figure(row.unit, s));
+    let ratio = cell(figures.ratio(), |ratio| shown_ratio(row.unit, ratio));
     let met = match figures.is_met() {
         Some(true) => "yes",
         Some(false) => "NO",
@@ -181,8 +185,8 @@ pub(super) fn shown_ratio(unit: Unit, ratio: f64) -> String {
 
 fn target(row: &Row) -> String {
     match row.target {
-        Target::Seconds(most) => format!("<= {}", time(most)),
-        Target::Bytes(most) => format!("<= {}", memory(most)),
+        Target::Seconds(most) => format!("<= {}", quantity::seconds(most)),
+        Target::Bytes(most) => format!("<= {}", kibibytes(most)),
         Target::TimesReference(most) => format!("<= {most}x"),
         Target::TimesReferenceBandwidth(least) => format!(">= {least}x"),
     }
@@ -190,33 +194,14 @@ fn target(row: &Row) -> String {
 
 pub(super) fn figure(unit: Unit, seconds: f64) -> String {
     match unit {
-        Unit::Time => time(seconds),
+        Unit::Time => quantity::seconds(seconds),
         Unit::Bandwidth(bytes) => format!("{:.2} GB/s", bytes / seconds * 1e-9),
-        Unit::Memory => memory(seconds),
+        Unit::Memory => kibibytes(seconds),
     }
 }
 
-fn memory(bytes: f64) -> String {
+fn kibibytes(bytes: f64) -> String {
     format!("{:.1} KiB", bytes / 1024.0)
-}
-
-fn time(seconds: f64) -> String {
-    let (value, unit) = match seconds {
-        s if s < 1e-6 => (s * 1e9, "ns"),
-        s if s < 1e-3 => (s * 1e6, "us"),
-        s if s < 1.0 => (s * 1e3, "ms"),
-        s => (s, "s"),
-    };
-    // Three digits, and no zeros after the point that say nothing.
-    let digits = match value {
-        v if v < 10.0 => 2,
-        v if v < 100.0 => 1,
-        _ => 0,
-    };
-    let text = format!("{value:.digits$}");
-    let text =
-        if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.') } else { &text };
-    format!("{text} {unit}")
 }
 
 #[cfg(test)]
@@ -231,21 +216,6 @@ mod tests {
             vrt: vec![vrt],
             vrt_reference: Vec::new(),
             peers: vec![PeerRuns { peer: Peer::OpenMpi, runs: open_mpi, failure: None }],
-        }
-    }
-
-    #[test]
-    fn times_have_three_digits_and_a_unit() {
-        for (seconds, text) in [
-            (40e-9, "40 ns"),
-            (123.4e-9, "123 ns"),
-            (3e-6, "3 us"),
-            (76.5e-6, "76.5 us"),
-            (0.527, "527 ms"),
-            (1.756, "1.76 s"),
-            (100e-9, "100 ns"),
-        ] {
-            assert_eq!(time(seconds), text);
         }
     }
 
@@ -287,11 +257,9 @@ mod tests {
     #[test]
     fn the_file_has_every_run() {
         let runner = Runner {
-            vrt_bench: "vrt-bench".into(),
             vrt_bench_on_mpi: "vrt-bench".into(),
             peers: Peers::default(),
             images: "c".into(),
-            vrtrun: "vrtrun".into(),
             pairs: 1,
             is_quick: true,
         };
@@ -311,6 +279,6 @@ mod tests {
         assert_eq!(row["peers"][1]["ratio"], 2.0);
         assert_eq!(row["peers"][2]["failure"], "it cannot");
         assert_eq!(row["loses_to"], json!(["AMPI threads"]));
-        assert!(json["processor"]["cores"].as_u64().unwrap() > 0);
+        assert!(json["machine"]["cores"].as_u64().unwrap() > 0);
     }
 }

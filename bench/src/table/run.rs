@@ -4,22 +4,22 @@ use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
 
-use super::Error;
-use super::peers::{Peer, PeerRuns, Peers, ratio};
-use super::process::{run_program, run_program_within};
-use super::rows::{Program, Reference, Row, Unit};
-use crate::measure::{Measured, median};
+use experiments::statistics::{Spread, median, ratio};
+
+use super::peers::{Peer, PeerRuns, Peers};
+use super::row::{Program, Reference, Row, Unit};
+use crate::Error;
+use crate::measure::Measured;
+use crate::process::{mpirun, own_directory, run_program, run_program_within, vrt_bench};
 
 /// Where the programs are, and how often they run.
 pub(super) struct Runner {
-    pub vrt_bench: PathBuf,
-    /// The same, built with the MPI transport.
+    /// `vrt-bench`, built with the MPI transport.
     pub vrt_bench_on_mpi: PathBuf,
     /// The MPIs that run the C programs.
     pub peers: Peers,
     /// The C programs, built by `vrtcc`.
     pub images: PathBuf,
-    pub vrtrun: PathBuf,
     pub pairs: u32,
     pub is_quick: bool,
 }
@@ -39,13 +39,13 @@ pub(super) struct Figures {
 impl Figures {
     /// The median of vrt's seconds, or bytes.
     pub fn vrt_seconds(&self) -> f64 {
-        median(self.vrt.clone())
+        median(&self.vrt)
     }
 
     /// The runs of the reference.
     pub fn reference(&self) -> &[f64] {
         match self.row.reference {
-            Reference::OpenMpi { .. } => {
+            Reference::OpenMpi => {
                 let open_mpi = self.peers.iter().find(|it| it.peer == Peer::OpenMpi);
                 open_mpi.map_or(&[], |it| &it.runs)
             }
@@ -55,8 +55,7 @@ impl Figures {
 
     /// The median of the reference's seconds.
     pub fn reference_seconds(&self) -> Option<f64> {
-        let runs = self.reference();
-        (!runs.is_empty()).then(|| median(runs.to_vec()))
+        Spread::of(self.reference().iter().copied()).map(|it| it.median)
     }
 
     /// The median of the pairs' ratios of seconds, ours by the reference's.
@@ -96,9 +95,8 @@ impl Runner {
     ///
     /// If a program of vrt fails, or two solvers have different results.
     pub fn run(&self, row: &Row) -> Result<Figures, Error> {
-        let twin = row.twin();
         let command =
-            |peer| twin.as_ref().and_then(|twin| self.peers.command(peer, twin, self.is_quick));
+            |peer| row.twin.as_ref().and_then(|it| self.peers.command(peer, it, self.is_quick));
         let mut figures = Figures {
             row: row.clone(),
             vrt: Vec::new(),
@@ -115,7 +113,8 @@ impl Runner {
                 if solved_alike(&ours, theirs) {
                     return Ok(());
                 }
-                Err(Error::Disagree { row: row.name, ours: result(&ours), theirs: result(theirs) })
+                let row = row.name.clone();
+                Err(Error::Disagree { row, ours: result(&ours), theirs: result(theirs) })
             };
             if let Reference::Vrt(program) = &row.reference {
                 let theirs = run_program(self.vrt_command(program))?;
@@ -135,25 +134,16 @@ impl Runner {
         Ok(figures)
     }
 
-    fn arguments(&self, program: &Program) -> std::str::Split<'static, char> {
-        if self.is_quick { program.quick.split(' ') } else { program.full.split(' ') }
-    }
-
     fn vrt_command(&self, program: &Program) -> Command {
+        let words = program.words(self.is_quick);
         if program.through_mpi {
             let mut command = mpirun_for(2, program);
-            command.arg(&self.vrt_bench_on_mpi).args(self.arguments(program));
+            command.arg(&self.vrt_bench_on_mpi).arg("run").args(words);
             return command;
         }
-        let mut arguments = self.arguments(program);
-        if let Some(options) = program.vrtrun {
-            let mut command = Command::new(&self.vrtrun);
-            command.args(options.split(' '));
-            command.arg(self.images.join(arguments.next().unwrap_or_default())).args(arguments);
-            return command;
-        }
-        let mut command = Command::new(&self.vrt_bench);
-        command.args(arguments);
+        let Some(options) = program.vrtrun else { return vrt_bench(words) };
+        let mut command = Command::new(own_directory().join("vrtrun"));
+        command.args(options.split(' ')).arg(self.images.join(words[0])).args(&words[1..]);
         command
     }
 }
@@ -164,20 +154,6 @@ pub(super) fn mpirun_for(processes: u32, program: &Program) -> Command {
     if program.over_tcp {
         command.args(["--mca", "btl", "tcp,self"]);
     }
-    command
-}
-
-/// Open MPI's launcher, for this many processes.
-pub(crate) fn mpirun(processes: u32) -> Command {
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let mut command = Command::new("mpirun");
-    command.arg("--allow-run-as-root");
-    if processes as usize <= cores {
-        command.args(["--bind-to", "core"]);
-    } else {
-        command.args(["--oversubscribe", "--bind-to", "none"]);
-    }
-    command.args(["-n", &processes.to_string()]);
     command
 }
 

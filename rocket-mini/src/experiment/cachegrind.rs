@@ -1,7 +1,6 @@
 //! Runs jobs on a simulated processor, valgrind's cachegrind, which counts instructions and cache misses: real
 //! processors, and above all virtual ones, often do not let users read their counters.
 
-use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::ExperimentError;
@@ -75,20 +74,11 @@ impl Counts {
 }
 
 /// The size of this machine's second-level cache in bytes, rounded down to a power of two.
-fn second_level() -> usize {
+fn second_level() -> u64 {
     // What many processors have, where the system does not tell.
-    const USUAL: usize = 1 << 20;
-    let caches = Path::new("/sys/devices/system/cpu/cpu0/cache");
-    let size_of = |cache: &Path| -> Option<usize> {
-        let read = |name: &str| std::fs::read_to_string(cache.join(name)).ok();
-        if read("level")?.trim() != "2" {
-            return None;
-        }
-        Some(1024 * read("size")?.trim().strip_suffix('K')?.parse::<usize>().ok()?)
-    };
-    let folders = std::fs::read_dir(caches).into_iter().flatten().flatten();
-    let size = folders.filter_map(|folder| size_of(&folder.path())).next();
-    size.and_then(usize::checked_ilog2).map_or(USUAL, |log| 1 << log)
+    const USUAL: u64 = 1 << 20;
+    let size = vrt_cli::machine::second_level_cache();
+    size.and_then(u64::checked_ilog2).map_or(USUAL, |log| 1 << log)
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
-//! What the command lines of all programs have in common: manual pages and completions, and the [`Machine`] that
-//! results have to name.
+//! What the command lines of all programs have in common: manual pages and completions, the [`Machine`] that
+//! results have to name, [`statistics`] of repeated measurements, [`quantity`] for people, and the line that shows [`Progress`].
 //!
 //! Each program can print its own manual page and its completion for a shell, so that both always fit the program
 //! that is installed: `VRT_PRINT=man uts > uts.1`, `VRT_PRINT=bash uts > completions/uts`. `scripts/install` and
@@ -7,7 +7,10 @@
 
 #[cfg(feature = "figure")]
 pub mod figure;
-mod machine;
+pub mod machine;
+mod progress;
+pub mod quantity;
+pub mod statistics;
 
 use std::io::{self, Write};
 use std::path::Path;
@@ -17,6 +20,7 @@ use clap::Command;
 use clap_complete::Shell;
 
 pub use machine::{Machine, Others};
+pub use progress::Progress;
 
 /// Parses the value of an option that counts something.
 ///

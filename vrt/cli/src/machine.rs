@@ -3,6 +3,7 @@
 
 use std::fmt;
 use std::fs;
+use std::path::Path;
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
@@ -212,6 +213,21 @@ fn load() -> Option<f64> {
     fs::read_to_string("/proc/loadavg").ok()?.split_whitespace().next()?.parse().ok()
 }
 
+/// The size of a core's second-level cache in bytes, if the kernel reports it.
+#[must_use]
+pub fn second_level_cache() -> Option<u64> {
+    second_level_in(Path::new("/sys/devices/system/cpu/cpu0/cache"))
+}
+
+fn second_level_in(caches: &Path) -> Option<u64> {
+    let read = |path: &Path, file: &str| fs::read_to_string(path.join(file)).ok();
+    (fs::read_dir(caches).ok()?.flatten())
+        .map(|entry| entry.path())
+        .find(|path| read(path, "level").is_some_and(|level| level.trim() == "2"))
+        .and_then(|path| read(&path, "size")?.trim().strip_suffix('K')?.parse::<u64>().ok())
+        .map(|kibibytes| kibibytes << 10)
+}
+
 #[cfg(test)]
 #[allow(clippy::unwrap_used, reason = "a test may panic")]
 mod tests {
@@ -259,5 +275,19 @@ mod tests {
         let told = "other programs use 0.5 of 2 cores here: times are unreliable";
         assert_eq!(note(0.5, 2).as_deref(), Some(told));
         assert!(note(0.5, 1).is_some_and(|it| it.contains("0.5 of 1 core here")));
+    }
+
+    #[test]
+    fn the_second_level_is_found_among_the_caches() {
+        let folder = std::env::temp_dir().join(format!("vrt-caches-{}", std::process::id()));
+        for (index, level, size) in [("index0", "1\n", "48K\n"), ("index2", "2\n", "2048K\n")] {
+            let path = folder.join(index);
+            fs::create_dir_all(&path).unwrap();
+            fs::write(path.join("level"), level).unwrap();
+            fs::write(path.join("size"), size).unwrap();
+        }
+        let [found, none] = [second_level_in(&folder), second_level_in(&folder.join("index0"))];
+        fs::remove_dir_all(&folder).unwrap();
+        assert_eq!((found, none), (Some(2 << 20), None));
     }
 }

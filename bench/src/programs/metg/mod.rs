@@ -94,7 +94,7 @@ pub fn metg(world: &SimpleCommunicator, settings: &Settings) -> Result<Vec<Measu
         }
         let mut total = 0_u64;
         world.all_reduce_into(&checksum, &mut total, SystemOperation::sum());
-        let mut measured = Measured::from_repetitions("metg", seconds);
+        let mut measured = Measured::from_repetitions("metg", &seconds);
         measured.checksum = Some(format!("{total:016x}"));
         all.push(measured);
     }

@@ -206,7 +206,7 @@ pub struct Placed {
 pub(super) static OBSERVED: AtomicBool = AtomicBool::new(false);
 
 /// Whether there can be observers. If built with `--cfg vrt_unobserved` there are none, and no place checks for one:
-/// `scripts/bench --tracing` compares with that.
+/// `scripts/bench tracing` compares with that.
 pub const CAN_BE_OBSERVED: bool = cfg!(not(vrt_unobserved));
 
 /// Whether a PE of this process is observed.

@@ -1,17 +1,20 @@
 //! Runs a program to completion, and leaves none of its processes behind if it fails.
 
+use std::ffi::OsStr;
 use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+use serde::de::DeserializeOwned;
 
-use super::Error;
+use crate::Error;
 use crate::measure::Measured;
 
 /// The time after which a program is killed.
-pub(super) const TIME_LIMIT: Duration = Duration::from_secs(120);
+pub(crate) const TIME_LIMIT: Duration = Duration::from_secs(120);
 
 /// Runs a program to completion and parses the line it prints.
 pub(crate) fn run_program(command: Command) -> Result<Measured, Error> {
@@ -19,16 +22,13 @@ pub(crate) fn run_program(command: Command) -> Result<Measured, Error> {
 }
 
 /// The same, with another limit.
-pub(super) fn run_program_within(mut command: Command, limit: Duration) -> Result<Measured, Error> {
-    let shown = show(&command);
-    let printed = run_to_end_within(&mut command, limit)?.printed;
-    (printed.lines().rev())
-        .find_map(|line| serde_json::from_str(line).ok())
-        .ok_or(Error::Printed { command: shown, printed })
+pub(crate) fn run_program_within(mut command: Command, limit: Duration) -> Result<Measured, Error> {
+    let told = run_to_end_within(&mut command, limit)?;
+    told.lines().pop().ok_or_else(|| told.not_understood(&command))
 }
 
 /// The standard output of a program that succeeds within the time limit.
-pub(super) fn output(command: &mut Command) -> Result<String, Error> {
+pub(crate) fn output(command: &mut Command) -> Result<String, Error> {
     run_to_end(command).map(|told| told.printed)
 }
 
@@ -38,6 +38,27 @@ pub(crate) struct Told {
     pub(crate) printed: String,
     /// To its standard error.
     pub(crate) said: String,
+}
+
+impl Told {
+    /// The lines of figures among those that it printed.
+    pub(crate) fn lines<T: DeserializeOwned>(&self) -> Vec<T> {
+        self.printed.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// The error if these are not those that were expected.
+    pub(crate) fn not_understood(self, command: &Command) -> Error {
+        Error::Printed { command: show(command), printed: self.printed }
+    }
+
+    /// How often the balancer has moved ranks, and in how many steps, from its line at the end of a job:
+    /// "greedy-refine: 9 steps, 12 ranks moved in".
+    pub(crate) fn moves_and_steps(&self) -> Option<(f64, f64)> {
+        let before = |what: &str| -> Option<f64> {
+            self.said.split_once(what)?.0.rsplit(' ').next()?.parse().ok()
+        };
+        before(" ranks moved").or_else(|| before(" rank moved")).zip(before(" steps"))
+    }
 }
 
 /// The output of a program that succeeds within the time limit.
@@ -150,38 +171,43 @@ fn read_aside(stream: Option<impl Read + Send + 'static>) -> std::thread::JoinHa
     })
 }
 
+/// Writes a file of results.
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Error> {
+    std::fs::write(path, text).map_err(|cause| Error::File { path: path.to_owned(), cause })
+}
+
 /// A command as a user would type it.
 pub(crate) fn show(command: &Command) -> String {
     let mut words = vec![command.get_program().to_string_lossy()];
-    words.extend(command.get_args().map(std::ffi::OsStr::to_string_lossy));
+    words.extend(command.get_args().map(OsStr::to_string_lossy));
     words.join(" ")
 }
 
-impl Error {
-    /// Why a program has no figure, in one line.
-    pub(super) fn reason(&self) -> String {
-        match self {
-            Self::Failed { status, said, .. } => match cause(said) {
-                Some(cause) => cause.to_owned(),
-                None => format!("ended with {status}"),
-            },
-            Self::TimedOut { seconds, .. } => format!("did not end within {seconds} s"),
-            Self::Printed { printed, .. } => match cause(printed) {
-                Some(cause) => format!("printed no line of figures but {cause:?}"),
-                None => "printed no line of figures".to_owned(),
-            },
-            other => other.to_string().replace('\n', " "),
-        }
-    }
+/// The directory of this program, where cargo puts the others, too.
+pub(crate) fn own_directory() -> PathBuf {
+    let program = std::env::current_exe().unwrap_or_default();
+    program.parent().unwrap_or(Path::new(".")).to_owned()
 }
 
-/// The line of a program's output that states the error: that of Charm++, of our C programs, or the first.
-fn cause(said: &str) -> Option<&str> {
-    const REASON: &str = "Reason:";
-    let lines = || said.lines().map(str::trim).filter(|line| !line.is_empty());
-    (lines().find_map(|line| line.strip_prefix(REASON).map(str::trim)))
-        .or_else(|| lines().find_map(|line| line.strip_prefix("bench: ")))
-        .or_else(|| lines().find(|line| !line.starts_with("---")))
+/// A program of `vrt-bench run`, built beside this one.
+pub(crate) fn vrt_bench(arguments: impl IntoIterator<Item: AsRef<OsStr>>) -> Command {
+    let mut command = Command::new(own_directory().join("vrt-bench"));
+    command.arg("run").args(arguments);
+    command
+}
+
+/// Open MPI's launcher, for this many processes.
+pub(crate) fn mpirun(processes: u32) -> Command {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let mut command = Command::new("mpirun");
+    command.arg("--allow-run-as-root");
+    if processes as usize <= cores {
+        command.args(["--bind-to", "core"]);
+    } else {
+        command.args(["--oversubscribe", "--bind-to", "none"]);
+    }
+    command.args(["-n", &processes.to_string()]);
+    command
 }
 
 #[cfg(test)]
@@ -231,6 +257,16 @@ mod tests {
         assert_eq!(reason("echo; echo 'bench: a wrong sum'; exit 2"), "a wrong sum");
         assert_eq!(reason("exit 3"), "ended with exit status: 3");
         assert_eq!(reason("true"), "printed no line of figures");
+    }
+
+    #[test]
+    fn the_summary_of_balancing_tells_how_many_ranks_a_step_moves() {
+        let moves =
+            |said: &str| Told { printed: String::new(), said: said.to_owned() }.moves_and_steps();
+        let said = "hello\nvrt: load balancing: greedy-refine: 20 steps, 3 of them not worth a move, 50 ranks moved in 0.1 s;";
+        assert_eq!(moves(said), Some((50.0, 20.0)));
+        assert_eq!(moves("vrt: load balancing: x: 4 steps, 1 rank moved in"), Some((1.0, 4.0)));
+        assert_eq!((moves(""), moves("no number ranks moved")), (None, None));
     }
 
     #[test]

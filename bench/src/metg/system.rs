@@ -1,14 +1,14 @@
 //! The systems that run a graph: `vrt` or Open MPI, with one column per core or with many.
 
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::Command;
 
+use super::Args;
 use super::curve::Run;
-use super::{Args, Error};
+use crate::Error;
 use crate::measure::Measured;
+use crate::process::{mpirun, run_to_end, show, vrt_bench};
 use crate::programs::metg::Graph;
-use crate::table::process::{run_to_end, show};
-use crate::table::run::mpirun;
 
 /// Repetitions of a run with one column per core, and with many.
 const REPETITIONS: [u32; 2] = [5, 2];
@@ -59,12 +59,6 @@ impl System {
     }
 }
 
-/// Where the programs are.
-pub(super) struct Programs {
-    pub vrt_bench: PathBuf,
-    pub c_program: PathBuf,
-}
-
 /// The results of a run of a program.
 pub(super) struct Measurement {
     /// For each number of iterations, in order.
@@ -73,26 +67,24 @@ pub(super) struct Measurement {
     pub moved: u64,
 }
 
-impl Programs {
+impl System {
     /// Runs a graph with each number of iterations.
     ///
     /// # Errors
     ///
     /// If the program fails, or its checksums are not those of the graph.
     pub(super) fn run(
-        &self,
+        self,
         args: &Args,
-        system: System,
+        c_program: &Path,
         graph: Graph,
         iterations: &[u32],
     ) -> Result<Measurement, Error> {
-        let mut command = self.command(args, system, graph, iterations);
+        let mut command = self.command(args, c_program, graph, iterations);
         let told = run_to_end(&mut command)?;
-        let lines: Vec<Measured> =
-            told.printed.lines().filter_map(|line| serde_json::from_str(line).ok()).collect();
+        let lines: Vec<Measured> = told.lines();
         if lines.len() != iterations.len() {
-            let printed = told.printed;
-            return Err(crate::table::Error::Printed { command: show(&command), printed }.into());
+            return Err(told.not_understood(&command));
         }
         let mut runs = Vec::with_capacity(lines.len());
         for (&iterations, line) in iterations.iter().zip(lines) {
@@ -103,59 +95,35 @@ impl Programs {
             }
             runs.push(Run { iterations, seconds: line.seconds });
         }
-        Ok(Measurement { runs, moved: ranks_moved(&told.said) })
+        let moved = told.moves_and_steps().map_or(0, |(moves, _)| moves as u64);
+        Ok(Measurement { runs, moved })
     }
 
-    fn command(&self, args: &Args, system: System, graph: Graph, iterations: &[u32]) -> Command {
+    fn command(self, args: &Args, c_program: &Path, graph: Graph, iterations: &[u32]) -> Command {
         let iterations: Vec<String> = iterations.iter().map(u32::to_string).collect();
         let iterations = iterations.join(",");
-        let repetitions = REPETITIONS[usize::from(system.columns(args.ranks_per_pe) > 1)];
-        let [width, steps, bytes, repetitions, pes] = [
-            graph.width,
-            graph.steps,
-            args.bytes as usize,
-            repetitions as usize,
-            args.pes() as usize,
-        ]
-        .map(|it| it.to_string());
-        if matches!(system, System::OpenMpi | System::OpenMpiBlocks) {
+        let repetitions = REPETITIONS[usize::from(self.columns(args.ranks_per_pe) > 1)];
+        let pattern = graph.pattern.name();
+        let [width, steps] = [graph.width, graph.steps].map(|it| it.to_string());
+        let [bytes, repetitions, pes] =
+            [args.bytes, repetitions, args.pes()].map(|it| it.to_string());
+        if matches!(self, Self::OpenMpi | Self::OpenMpiBlocks) {
             let mut command = mpirun(args.pes());
-            command.arg(&self.c_program);
-            command.args([graph.pattern.name(), &width, &steps, &iterations, &bytes, &repetitions]);
+            command.arg(c_program);
+            command.args([pattern, &width, &steps, &iterations, &bytes, &repetitions]);
             return command;
         }
-        let mut command = Command::new(&self.vrt_bench);
-        command.args(["metg", "--pattern", graph.pattern.name(), "--width", &width]);
+        let mut command = vrt_bench(["metg", "--pattern", pattern, "--width", &width]);
         command.args(["--steps", &steps, "--iterations", &iterations, "--bytes", &bytes]);
         // A rank for each column.
         command.args(["--repetitions", &repetitions, "--pes", &pes, "--ranks", &width]);
-        match system {
-            System::GivingWay => command.arg("--give-way"),
-            System::Moving => {
+        match self {
+            Self::GivingWay => command.arg("--give-way"),
+            Self::Moving => {
                 command.args(["--lb", &args.lb, "--lb-period", &format!("{}ms", args.period)])
             }
             _ => &mut command,
         };
         command
-    }
-}
-
-/// The number of ranks that moved, from the line about balancing at the end of a job.
-fn ranks_moved(said: &str) -> u64 {
-    let before = said.split(" ranks moved").next().filter(|before| before.len() < said.len());
-    before.and_then(|it| it.rsplit(' ').next()).and_then(|it| it.parse().ok()).unwrap_or_default()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_summary_of_balancing_tells_how_many_ranks_moved() {
-        let said =
-            "hello\nvrt: load balancing: rotate: 19 steps, 600 ranks moved in 0.002 s; imbalance\n";
-        assert_eq!(ranks_moved(said), 600);
-        assert_eq!(ranks_moved(""), 0);
-        assert_eq!(ranks_moved("no number ranks moved"), 0);
     }
 }

@@ -6,12 +6,26 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use super::Error;
-use super::process::{output, run_program, show};
-use crate::measure::median;
+use experiments::statistics::{median, ratios};
+use vrt_cli::quantity;
+
+use crate::Error;
+use crate::process::{output, own_directory, run_program, show};
 
 /// The greatest allowed costs, as ratios of times: of being traceable, and of being traced.
 const MOST: [f64; 2] = [1.01, 1.05];
+
+/// Compare programs that cannot be traced with those that can, and with those that are being traced.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Runs of each program, alternately
+    #[arg(long, value_name = "COUNT", default_value_t = 7, value_parser = vrt_cli::positive::<u32>)]
+    pairs: u32,
+
+    /// Three shorter runs: rough results
+    #[arg(long, conflicts_with = "pairs")]
+    quick: bool,
+}
 
 /// What is run.
 struct Case {
@@ -34,26 +48,26 @@ const CASES: [Case; 5] = [
     Case {
         title: "switch between two ranks",
         program: Program::Bench,
-        full: "switch --pes 1 --ranks 2 --operations 100000 --repetitions 11",
-        quick: "switch --pes 1 --ranks 2 --operations 20000 --repetitions 5",
+        full: "run switch --pes 1 --ranks 2 --operations 100000 --repetitions 11",
+        quick: "run switch --pes 1 --ranks 2 --operations 20000 --repetitions 5",
     },
     Case {
         title: "8 B message inside a PE",
         program: Program::Bench,
-        full: "pingpong --pes 1 --ranks 2 --bytes 8 --operations 50000 --repetitions 11",
-        quick: "pingpong --pes 1 --ranks 2 --bytes 8 --operations 10000 --repetitions 5",
+        full: "run pingpong --pes 1 --ranks 2 --bytes 8 --operations 50000 --repetitions 11",
+        quick: "run pingpong --pes 1 --ranks 2 --bytes 8 --operations 10000 --repetitions 5",
     },
     Case {
         title: "8 B message between PEs",
         program: Program::Bench,
-        full: "pingpong --pes 2 --ranks 2 --bytes 8 --operations 20000 --repetitions 11",
-        quick: "pingpong --pes 2 --ranks 2 --bytes 8 --operations 5000 --repetitions 5",
+        full: "run pingpong --pes 2 --ranks 2 --bytes 8 --operations 20000 --repetitions 11",
+        quick: "run pingpong --pes 2 --ranks 2 --bytes 8 --operations 5000 --repetitions 5",
     },
     Case {
         title: "Jacobi 96^3, 32 ranks on 2 PEs",
         program: Program::Bench,
-        full: "jacobi --pes 2 --ranks 32 --size 96 --iterations 1000",
-        quick: "jacobi --pes 2 --ranks 32 --size 96 --iterations 200",
+        full: "run jacobi --pes 2 --ranks 32 --size 96 --iterations 1000",
+        quick: "run jacobi --pes 2 --ranks 32 --size 96 --iterations 200",
     },
     Case {
         title: "UTS T1L, 32 ranks on 2 PEs",
@@ -71,7 +85,9 @@ type Seconds = [Vec<f64>; 3];
 /// # Errors
 ///
 /// A program fails, or reports nothing.
-pub(super) fn run(programs: &Path, runs: u32, is_quick: bool) -> Result<(), Error> {
+pub fn run(args: &Args) -> Result<(), Error> {
+    let (programs, is_quick) = (own_directory(), args.quick);
+    let runs = if is_quick { 3 } else { args.pairs };
     let unobserved = programs.join("../unobserved/release");
     let trace = std::env::temp_dir().join(format!("vrt-bench-{}.trace", std::process::id()));
     println!("medians of {runs} runs each, in turn; the ratios are medians of those of the runs");
@@ -83,7 +99,7 @@ pub(super) fn run(programs: &Path, runs: u32, is_quick: bool) -> Result<(), Erro
         let mut seconds = Seconds::default();
         for _ in 0..runs {
             for (way, into) in seconds.iter_mut().enumerate() {
-                let folder = if way == 0 { &unobserved } else { programs };
+                let folder = if way == 0 { &unobserved } else { &programs };
                 let trace = (way == 2).then_some(trace.as_path());
                 let time = once(case, folder, trace, is_quick);
                 let _ = std::fs::remove_file(trace.unwrap_or(Path::new("")));
@@ -98,8 +114,8 @@ pub(super) fn run(programs: &Path, runs: u32, is_quick: bool) -> Result<(), Erro
 
 fn print_row(title: &str, seconds: &Seconds) {
     let [without, off, on] = seconds;
-    let ratio = |a: &[f64], b: &[f64]| median(a.iter().zip(b).map(|(a, b)| a / b).collect());
-    let show = |seconds: &[f64]| short(median(seconds.to_vec()));
+    let ratio = |a: &[f64], b: &[f64]| median(&ratios(a, b));
+    let show = |seconds: &[f64]| quantity::seconds(median(seconds));
     println!(
         "{title:<32} {:>11} {:>11} {:>11} {:>12.3} {:>9.3}",
         show(without),
@@ -108,14 +124,6 @@ fn print_row(title: &str, seconds: &Seconds) {
         ratio(off, without),
         ratio(on, off)
     );
-}
-
-fn short(seconds: f64) -> String {
-    match seconds {
-        it if it < 1e-6 => format!("{:.1} ns", it * 1e9),
-        it if it < 1e-3 => format!("{:.2} us", it * 1e6),
-        it => format!("{:.2} ms", it * 1e3),
-    }
 }
 
 /// Runs a program once; returns its seconds.
@@ -142,17 +150,5 @@ fn once(case: &Case, folder: &Path, trace: Option<&Path>, is_quick: bool) -> Res
             });
             time.ok_or(Error::Printed { command: shown, printed })
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn times_are_short() {
-        assert_eq!(short(12.34e-9), "12.3 ns");
-        assert_eq!(short(1.5e-6), "1.50 us");
-        assert_eq!(short(0.25), "250.00 ms");
     }
 }

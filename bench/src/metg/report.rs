@@ -1,13 +1,14 @@
 //! The results of all runs: a figure for each pattern, `report.md`, and `metg.json`.
 
-use experiments::{Axis, Folder, Labels, Spread};
+use experiments::{Axis, Folder, Labels, Spread, Table};
 use serde_json::{Value, json};
+use vrt_cli::{Machine, quantity};
 
 use super::curve::{Metg, Point, curve, metg};
 use super::system::System;
-use super::{Args, Error, Series};
+use super::{Args, Series};
+use crate::Error;
 use crate::programs::metg::Pattern;
-use crate::table::processor;
 
 /// The results of a system's runs with a pattern.
 struct Finding<'a> {
@@ -78,44 +79,40 @@ pub(super) fn write(args: &Args, mut folder: Folder, all: &[Series]) -> Result<(
         draw(args, &folder, pattern, &findings)?;
     }
     let systems: Vec<System> = System::all(!args.no_open_mpi);
-    folder.add_paragraph(&head(args, peak));
+    folder.add_paragraph(head(args, peak));
     let of = |pattern, system| {
         findings.iter().find(move |it| (it.series.pattern, it.series.system) == (pattern, system))
     };
     let table = |title: &str, cell: &dyn Fn(&Finding) -> String| {
-        let titles = systems.iter().map(|it| it.title(args.ranks_per_pe)).collect::<Vec<_>>();
-        let mut text =
-            format!("| {title} | {} |\n|---|{}\n", titles.join(" | "), "---|".repeat(titles.len()));
+        let titles = systems.iter().map(|it| it.title(args.ranks_per_pe));
+        let mut table = Table::new(std::iter::once(title.to_owned()).chain(titles));
         for &pattern in &patterns {
             let cells = systems.iter().filter_map(|&system| of(pattern, system).map(cell));
-            let cells = cells.collect::<Vec<_>>().join(" | ");
-            text += &format!("| {} | {cells} |\n", pattern.name());
+            table.row(std::iter::once(pattern.name().to_owned()).chain(cells));
         }
-        text
+        table
     };
-    folder.add_paragraph(&table("METG(50%) in us", &|finding| finding.shown()));
+    folder.add_paragraph(table("METG(50%) in us", &|finding| finding.shown()));
     let iterations = args.iterations().last().copied().unwrap_or_default();
-    folder.add_paragraph(&format!(
+    folder.add_paragraph(format!(
         "Of each: by the medians of all rounds, and in brackets the least and the most of single rounds.\n\n\
-         A task with {iterations} {}, in ns of a core: what it costs beside its kernel.\n",
-        if iterations == 1 { "iteration" } else { "iterations" }
+         A task with {}, in ns of a core: what it costs beside its kernel.\n",
+        quantity::count(iterations, "iteration")
     ));
-    folder.add_paragraph(&table("ns a task", &|finding| {
+    folder.add_paragraph(table("ns a task", &|finding| {
         finding.points.last().map_or_else(String::new, |it| format!("{:.0}", 1e9 * it.granularity))
     }));
     let moved: u64 = all.iter().map(|series| series.moved).sum();
-    folder.add_paragraph(&format!(
+    folder.add_paragraph(format!(
         "`--lb {} --lb-period {}ms` moved ranks {moved} times in all rounds.\n",
         args.lb, args.period
     ));
     for pattern in patterns {
         let name = pattern.name();
-        folder.add_paragraph(&format!("![Efficiency over granularity, {name}]({name}.svg)\n"));
+        folder.add_paragraph(format!("![Efficiency over granularity, {name}]({name}.svg)\n"));
     }
-    folder.write_report()?;
-    let path = args.out.join("metg.json");
     let numbers = json!({
-        "processor": processor::name(),
+        "processor": Machine::at_start().processor,
         "cores": args.pes(),
         "rounds": args.rounds(),
         "steps": args.steps(),
@@ -123,24 +120,21 @@ pub(super) fn write(args: &Args, mut folder: Folder, all: &[Series]) -> Result<(
         "peak_flops_per_core": peak,
         "findings": findings.iter().map(|it| it.json(args.ranks_per_pe)).collect::<Vec<_>>(),
     });
-    std::fs::write(&path, format!("{numbers:#}\n")).map_err(|cause| Error::Numbers { path, cause })
+    folder.write_json("metg", &numbers)?;
+    Ok(folder.write_report()?)
 }
 
 fn head(args: &Args, peak: f64) -> String {
     format!(
         "## METG(50%)\n\n{} of {}; {} timesteps, {} bytes to each task that needs them; {} of each system, in turn. \
          The peak is {:.1} GFLOP/s of a core.\n",
-        counted(args.pes(), "core"),
-        processor::name(),
+        quantity::count(args.pes(), "core"),
+        Machine::at_start().processor,
         args.steps(),
         args.bytes,
-        counted(args.rounds(), "round"),
+        quantity::count(args.rounds(), "round"),
         1e-9 * peak
     )
-}
-
-fn counted(count: u32, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Efficiency over granularity of all systems.
@@ -168,19 +162,17 @@ fn draw(args: &Args, folder: &Folder, pattern: Pattern, all: &[Finding]) -> Resu
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
-
     use super::*;
-    use crate::granularity::curve::Run;
+    use crate::metg::curve::Run;
+    use crate::parsed;
 
     #[test]
     fn figures_report_and_numbers_are_written() {
         let place = tempfile::tempdir().unwrap();
         let out = place.path().join("metg");
         let args = ["metg", "--quick", "--pes", "2", "--no-open-mpi", "--pattern", "tree"];
-        let args = args.map(str::to_owned).into_iter();
-        let args = args.chain(["--out".to_owned(), out.display().to_string()]);
-        let args = Args::try_parse_from(args).unwrap();
+        let args = [&args[..], &["--out", out.to_str().unwrap()]].concat();
+        let args = parsed::<Args>(&args).unwrap();
         let series: Vec<Series> = System::all(false)
             .into_iter()
             .map(|system| {

@@ -14,22 +14,19 @@ mod report;
 mod system;
 
 use std::path::PathBuf;
-use std::time::Instant;
 
-use thiserror::Error;
+use experiments::statistics::Spread;
+use experiments::{Folder, Progress, rounds, run_in_turn};
 
-use crate::measure::median;
+use crate::Error;
+use crate::process::own_directory;
 use crate::programs::metg::{Graph, MOST_COLUMNS, Pattern, whole_pairs};
-use crate::table::own_directory;
 use curve::{Run, Scale};
-use system::{Programs, System};
+use system::{Measurement, System};
 
 /// The options of `scripts/bench metg`.
-#[derive(Clone, Debug, clap::Parser)]
+#[derive(Clone, Debug, clap::Args)]
 #[command(
-    name = "scripts/bench metg",
-    bin_name = "scripts/bench metg",
-    version,
     about = "Find the smallest tasks that pay: METG(50%) of vrt and of Open MPI",
     long_about = "Find the smallest tasks that pay: METG(50%) of vrt and of Open MPI.\n\n\
         Runs graphs of tasks on vrt (1 rank per PE, many, and many that are moved) and on Open MPI in turn, from large \
@@ -83,7 +80,7 @@ pub struct Args {
 
     /// Run only vrt
     #[arg(long)]
-    no_open_mpi: bool,
+    pub no_open_mpi: bool,
 
     /// Where the C programs for Open MPI are [default: bench-c beside the Rust programs]
     #[arg(long, value_name = "DIRECTORY")]
@@ -127,35 +124,6 @@ impl Args {
     }
 }
 
-/// Why there is no report.
-#[derive(Debug, Error)]
-pub enum Error {
-    /// A program has failed.
-    #[error(transparent)]
-    Program(#[from] crate::table::Error),
-    /// A program did not execute the tasks of the graph.
-    #[error("{command}: the checksum is {found}, and that of the graph {expected}")]
-    Checksum {
-        /// The command line.
-        command: String,
-        /// The checksum that the program printed.
-        found: String,
-        /// The checksum of the graph.
-        expected: String,
-    },
-    /// A file cannot be written.
-    #[error(transparent)]
-    Write(#[from] experiments::WriteError),
-    /// The file of numbers cannot be written.
-    #[error("cannot write {}: {cause}", path.display())]
-    Numbers {
-        /// The file.
-        path: PathBuf,
-        /// The system's error.
-        cause: std::io::Error,
-    },
-}
-
 /// All runs of a system with a pattern.
 struct Series {
     pattern: Pattern,
@@ -171,7 +139,8 @@ impl Series {
     fn medians(&self) -> Vec<Run> {
         let sizes = self.rounds.first().map_or(0, Vec::len);
         let median_of = |at: usize| Run {
-            seconds: median(self.rounds.iter().map(|runs| runs[at].seconds).collect()),
+            seconds: Spread::of(self.rounds.iter().map(|runs| runs[at].seconds))
+                .map_or(f64::NAN, |it| it.median),
             ..self.rounds[0][at]
         };
         (0..sizes).map(median_of).collect()
@@ -189,41 +158,33 @@ impl Series {
 ///
 /// If a program fails, or a file cannot be written.
 pub fn run(args: &Args) -> Result<(), Error> {
-    let directory = own_directory()?;
-    let c_programs = args.c_programs.clone().unwrap_or_else(|| directory.join("bench-c"));
-    let programs =
-        Programs { vrt_bench: directory.join("vrt-bench"), c_program: c_programs.join("metg") };
+    let c_programs = args.c_programs.clone().unwrap_or_else(|| own_directory().join("bench-c"));
+    let c_program = c_programs.join("metg");
     // What cannot be written should not be measured first.
-    let folder = experiments::Folder::create(&args.out)?;
-    let mut patterns = args.pattern.clone();
-    patterns.sort_by_key(|it| Pattern::ALL.iter().position(|other| other == it));
-    patterns.dedup();
+    let folder = Folder::create(&args.out)?;
+    let patterns = Pattern::ALL.into_iter().filter(|it| args.pattern.contains(it));
     let systems = System::all(!args.no_open_mpi);
-    let mut all: Vec<Series> = (patterns.iter())
-        .flat_map(|&pattern| systems.iter().map(move |&system| (pattern, system)))
-        .map(|(pattern, system)| {
-            let tasks = args.graph(system, pattern).tasks() as f64;
-            let scale = Scale { cores: f64::from(args.pes()), tasks };
-            Series { pattern, system, scale, rounds: Vec::new(), moved: 0 }
-        })
-        .collect();
-    let jobs_of_round = all.len();
-    let (begin, jobs) = (Instant::now(), jobs_of_round * args.rounds() as usize);
-    for round in 0..args.rounds() as usize {
-        for (at, series) in all.iter_mut().enumerate() {
-            let (pattern, system) = (series.pattern, series.system);
-            eprintln!(
-                "{}/{jobs} after {:.0} s: {}, {}",
-                round * jobs_of_round + at + 1,
-                begin.elapsed().as_secs_f64(),
-                pattern.name(),
-                system.title(args.ranks_per_pe)
-            );
-            let graph = args.graph(system, pattern);
-            let measured = programs.run(args, system, graph, args.iterations())?;
-            series.rounds.push(measured.runs);
-            series.moved += measured.moved;
+    let jobs: Vec<(Pattern, System)> =
+        patterns.flat_map(|pattern| systems.iter().map(move |system| (pattern, *system))).collect();
+    let order = rounds(jobs.len(), args.rounds() as usize);
+    let title = |(pattern, system): &(Pattern, System)| {
+        format!("{}, {}", pattern.name(), system.title(args.ranks_per_pe))
+    };
+    let run = |(pattern, system): &(Pattern, System)| {
+        let graph = args.graph(*system, *pattern);
+        system.run(args, &c_program, graph, args.iterations())
+    };
+    let runs = run_in_turn(&jobs, order, &mut Progress::new(true), title, run)?;
+    let series = |((pattern, system), runs): ((Pattern, System), Vec<Measurement>)| {
+        let tasks = args.graph(system, pattern).tasks() as f64;
+        Series {
+            pattern,
+            system,
+            scale: Scale { cores: f64::from(args.pes()), tasks },
+            moved: runs.iter().map(|it| it.moved).sum(),
+            rounds: runs.into_iter().map(|it| it.runs).collect(),
         }
-    }
+    };
+    let all: Vec<Series> = jobs.into_iter().zip(runs).map(series).collect();
     report::write(args, folder, &all)
 }

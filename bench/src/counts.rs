@@ -13,14 +13,26 @@
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
-use std::path::Path;
-use std::process::{Command, ExitCode};
+use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use serde::{Deserialize, Serialize};
 
-use super::Error;
-use super::process::{output, show};
+use crate::Error;
+use crate::process::{output, own_directory, show, write_file};
 use crate::programs::Operation;
+
+/// Count instructions and compare them with the committed figures; the exit status is 1 if one is worse.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Write them to the file of committed figures instead
+    #[arg(long)]
+    update: bool,
+
+    /// The file of committed figures
+    #[arg(long, value_name = "FILE", default_value = "bench/counts.json", overrides_with = "file")]
+    file: PathBuf,
+}
 
 /// The file of committed figures.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -42,7 +54,8 @@ const MANY_ITERATIONS: u32 = 11_000;
 /// # Errors
 ///
 /// If valgrind or the program fails, or the file cannot be read or written.
-pub(super) fn run(program: &Path, file: &Path, update: bool) -> Result<ExitCode, Error> {
+pub fn run(args: &Args) -> Result<(), Error> {
+    let (program, file) = (&own_directory().join("vrt-bench"), &args.file);
     let committed = read(file)?;
     let mut instructions = BTreeMap::new();
     let mut is_worse = false;
@@ -57,15 +70,12 @@ pub(super) fn run(program: &Path, file: &Path, update: bool) -> Result<ExitCode,
         is_worse |= verdict.is_failure();
         instructions.insert(operation.name().to_owned(), round(counted.instructions));
     }
-    if update {
+    if args.update {
         write(file, &Committed { instructions, ..committed })?;
         println!("written to {}", file.display());
-        return Ok(ExitCode::SUCCESS);
+        return Ok(());
     }
-    if is_worse {
-        println!("where this is meant: scripts/bench --update-counts");
-    }
-    Ok(ExitCode::from(u8::from(is_worse)))
+    if is_worse { Err(Error::Worse) } else { Ok(()) }
 }
 
 /// The counts of a run or of one operation.
@@ -128,14 +138,14 @@ fn line(operation: Operation, counted: Counts, verdict: Verdict) -> String {
 }
 
 fn counts_of(program: &Path, operation: Operation) -> Result<Counts, Error> {
-    let run = |iterations| {
+    let run = |iterations| -> Result<Counts, Error> {
         let modelled = count(program, operation, iterations, MODEL)?;
         Ok(Counts {
             instructions: count(program, operation, iterations, &[])?.instructions,
             ..modelled
         })
     };
-    let (few, many): (Counts, Counts) = (run(FEW_ITERATIONS)?, run(MANY_ITERATIONS)?);
+    let (few, many) = (run(FEW_ITERATIONS)?, run(MANY_ITERATIONS)?);
     let iterations = f64::from(MANY_ITERATIONS - FEW_ITERATIONS);
     let operations = iterations * f64::from(operation.in_an_iteration());
     let each = |of: fn(&Counts) -> f64| (of(&many) - of(&few)) / operations;
@@ -168,7 +178,7 @@ fn count(
         .args(["--tool=callgrind", "--callgrind-out-file=/dev/stdout"])
         .args(model)
         .arg(program)
-        .args(["counts", "--what", operation.name()])
+        .args(["run", "counts", "--what", operation.name()])
         .args(["--iterations", &iterations.to_string()]);
     let printed = output(&mut command)?;
     totals(&printed).ok_or_else(|| Error::Printed {
@@ -209,7 +219,7 @@ fn read(file: &Path) -> Result<Committed, Error> {
 fn write(file: &Path, committed: &Committed) -> Result<(), Error> {
     let error = |cause| Error::File { path: file.to_owned(), cause };
     let text = serde_json::to_string_pretty(committed).map_err(|cause| error(cause.into()))?;
-    std::fs::write(file, text + "\n").map_err(error)
+    write_file(file, &(text + "\n"))
 }
 
 /// Rounds to a tenth of an instruction.
