@@ -23,7 +23,7 @@ enum Command {
     /// Run one benchmark, and print its figures as a line of JSON
     Run {
         #[command(subcommand)]
-        program: run::Program,
+        program: Box<run::Program>,
     },
     Table(table::Args),
     Tracing(tracing::Args),
@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         Err(error) => return refuse(&error),
     };
     let outcome = match command {
-        Command::Run { program } => return run::run(program),
+        Command::Run { program } => return run::run(*program),
         Command::Table(args) => table::run(&args),
         Command::Tracing(args) => tracing::run(&args),
         Command::Counts(args) => counts::run(&args),

@@ -2,7 +2,6 @@
 
 use std::error::Error;
 
-use clap::ValueEnum;
 use mpi::topology::SimpleCommunicator;
 use rocket_mini::flow::{self, Clock, Limiter, Problem, Run, Settings, solve, solve_alone};
 
@@ -18,8 +17,8 @@ use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 #[derive(clap::Args)]
 pub struct FlowArgs {
     /// The problem to solve
-    #[arg(long, value_enum, default_value_t = ProblemName::Chamber)]
-    problem: ProblemName,
+    #[arg(long, value_enum, default_value_t = Problem::Chamber)]
+    problem: Problem,
 
     /// Cells along the longest axis
     #[arg(long, value_name = "CELLS", default_value_t = 64, value_parser = clap::value_parser!(u32).range(4..=100_000))]
@@ -34,8 +33,8 @@ pub struct FlowArgs {
     cfl: f64,
 
     /// The limiter that keeps profiles in cells from overshooting
-    #[arg(long, value_enum, default_value_t = LimiterName::VanAlbada)]
-    limiter: LimiterName,
+    #[arg(long, value_enum, default_value_t = Limiter::VanAlbada)]
+    limiter: Limiter,
 
     /// Make the last block this many times as long as the first
     #[arg(long, value_name = "FACTOR", default_value_t = 1.0, value_parser = unevenness)]
@@ -49,55 +48,15 @@ pub struct FlowArgs {
     common: CommonArgs,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum ProblemName {
-    /// Sod's shock tube
-    Sod,
-    /// Lax's shock tube
-    Lax,
-    /// An isentropic vortex, carried along a diagonal
-    Vortex,
-    /// Gas of high pressure in the corner of a closed box
-    Blast,
-    /// A closed chamber with a burning side
-    Bomb,
-    /// A chamber with a burning side that is open at one end
-    Chamber,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum LimiterName {
-    /// First order: no profiles
-    None,
-    /// The smaller difference
-    Minmod,
-    /// Van Leer's
-    VanLeer,
-    /// Van Albada's
-    VanAlbada,
-}
-
 impl FlowArgs {
     fn settings(&self) -> Settings {
-        let problem = match self.problem {
-            ProblemName::Sod => Problem::Sod,
-            ProblemName::Lax => Problem::Lax,
-            ProblemName::Vortex => Problem::Vortex,
-            ProblemName::Blast => Problem::Blast,
-            ProblemName::Bomb => Problem::Bomb,
-            ProblemName::Chamber => Problem::Chamber,
-        };
+        let problem = self.problem;
         Settings {
             problem,
             cells: problem.cells(self.size as usize),
             end_time: self.end.unwrap_or(problem.end_time()),
             cfl: self.cfl,
-            limiter: match self.limiter {
-                LimiterName::None => Limiter::None,
-                LimiterName::Minmod => Limiter::Minmod,
-                LimiterName::VanLeer => Limiter::VanLeer,
-                LimiterName::VanAlbada => Limiter::VanAlbada,
-            },
+            limiter: self.limiter,
             unevenness: self.uneven,
             migrate_every: self.migrate_every as usize,
         }

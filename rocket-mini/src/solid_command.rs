@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::path::PathBuf;
 
-use clap::ValueEnum;
 use mpi::topology::SimpleCommunicator;
 use rocket_mini::solid::{self, Precision, Problem, Run, Settings, Shape, solve, solve_whole};
 
@@ -18,8 +17,8 @@ use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 #[derive(clap::Args)]
 pub struct SolidArgs {
     /// The problem to solve
-    #[arg(long, value_enum, default_value_t = ProblemName::Vibration)]
-    problem: ProblemName,
+    #[arg(long, value_enum, default_value_t = Problem::Vibration)]
+    problem: Problem,
 
     /// Elements along the longest axis
     #[arg(long, value_name = "ELEMENTS", default_value_t = 32, value_parser = clap::value_parser!(u32).range(2..=2048))]
@@ -50,26 +49,9 @@ pub struct SolidArgs {
     common: CommonArgs,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
-enum ProblemName {
-    /// Distorted elements under linear displacements
-    Patch,
-    /// A beam at rest, clamped at one end and loaded at the other
-    Cantilever,
-    /// A standing wave along a bar
-    Wave,
-    /// A clamped beam that is struck and left alone
-    Vibration,
-}
-
 impl SolidArgs {
     fn settings(&self) -> Settings {
-        let problem = match self.problem {
-            ProblemName::Patch => Problem::Patch,
-            ProblemName::Cantilever => Problem::Cantilever,
-            ProblemName::Wave => Problem::Wave,
-            ProblemName::Vibration => Problem::Vibration,
-        };
+        let problem = self.problem;
         let steps = problem.steps(self.size as usize);
         let grid = || Shape::Grid(problem.elements(self.size as usize));
         Settings {

@@ -9,6 +9,7 @@ use mpi::Rank;
 use mpi::exchange::{LogGp, Protocol};
 use mpi::traits::*;
 use serde::Serialize;
+use vrt_cli::statistics::median;
 
 /// Number of blocks whose median is taken.
 const BLOCKS: usize = 15;
@@ -104,16 +105,11 @@ struct Pair<'a, C> {
     other: Rank,
 }
 
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
-}
-
 impl<C: Communicator> Pair<'_, C> {
     /// The duration of `block` in microseconds, the median of several; both ranks run it.
     fn time(&self, mut block: impl FnMut() -> f64) -> f64 {
         block();
-        median((0..BLOCKS).map(|_| block()).collect())
+        median(&(0..BLOCKS).map(|_| block()).collect::<Vec<_>>())
     }
 
     fn send(&self, data: &[u8], synchronous: bool) {

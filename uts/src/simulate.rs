@@ -7,10 +7,7 @@ use crate::{
     options::{algorithm, interval, termination},
 };
 use clap::Args;
-use std::{
-    io::{IsTerminal, Write},
-    ops::ControlFlow,
-};
+use std::ops::ControlFlow;
 use thiserror::Error;
 use uts::{
     estimate::{Law, NoLaw},
@@ -23,6 +20,7 @@ use uts::{
     termination::Termination,
     tree::{ParameterError, Tree},
 };
+use vrt_cli::Progress;
 
 /// Simulates searches by many processes, on a simulated clock and network: of real trees, or by their law.
 #[derive(Args, Clone, Debug)]
@@ -237,16 +235,11 @@ pub fn run(options: &SimulateOptions) -> Result<(), SimulateError> {
         "failed steals",
         "events"
     );
-    let shows = std::io::stderr().is_terminal();
+    let mut progress = Progress::new(true);
     for &processes in &options.processes {
-        if shows {
-            // A terminal that cannot be written to shows no progress.
-            let _ = write!(std::io::stderr(), "\rsimulating {processes} processes\x1b[K");
-        }
+        progress.show(|| format!("simulating {processes} processes"));
         let result = simulate(source, plan, processes as usize, costs, options.most_events);
-        if shows {
-            let _ = write!(std::io::stderr(), "\r\x1b[K");
-        }
+        progress.clear();
         let result = result.map_err(|why| SimulateError::Simulation { processes, why })?;
         let totals = Totals::new(&result.processes);
         // By its law a tree has about as many nodes, and its depth is not known.

@@ -14,12 +14,10 @@ use std::process::ExitCode;
 
 use cachegrind::Counts;
 use catalog::{EXPERIMENTS, Experiment, Job, Shape, Value};
-use experiments::{Axis, Folder, Labels};
+use experiments::{Axis, Folder, Labels, Progress, rounds_by_place, run_in_turn};
 use paragraph::{bars, efficiencies, labels, lines, paragraph};
 use run::{Disturbance, Outcome, agree};
 use twins::Twins;
-
-use crate::progress::Progress;
 
 /// Reproduce figures of the paper: for each a CSV table, an SVG figure and a paragraph, which report.md collects.
 ///
@@ -112,7 +110,7 @@ pub fn run(args: &ExperimentArgs) -> ExitCode {
 fn make(args: &ExperimentArgs) -> Result<(), ExperimentError> {
     let chosen = experiments::choose(EXPERIMENTS, |it| it.name, &args.name)?;
     let mut folder = Folder::create(&args.out)?;
-    let mut progress = Progress::new(!args.no_progress, None);
+    let mut progress = Progress::new(!args.no_progress);
     for experiment in chosen {
         let jobs = (experiment.jobs)();
         if let Some(error) = missing(&jobs) {
@@ -120,7 +118,7 @@ fn make(args: &ExperimentArgs) -> Result<(), ExperimentError> {
                 return Err(error);
             }
             eprintln!("rocket-mini: {}: left out, as there is {error}", experiment.name);
-            folder.add_paragraph(&format!("## {}\n\nThere is {error}.\n", experiment.title));
+            folder.add_paragraph(format!("## {}\n\nThere is {error}.\n", experiment.title));
             continue;
         }
         let runs = measure(experiment, &jobs, args, &mut progress)?;
@@ -136,7 +134,7 @@ fn make(args: &ExperimentArgs) -> Result<(), ExperimentError> {
             let labels = Labels { y: "part of the ideal", ..labels(experiment) };
             folder.draw(&name, &labels, &efficiencies(&jobs, &shown), axis)?;
         }
-        folder.add_paragraph(&paragraph(experiment, &jobs, &shown, &lines)?);
+        folder.add_paragraph(paragraph(experiment, &jobs, &shown, &lines)?);
     }
     Ok(folder.write_report()?)
 }
@@ -177,7 +175,6 @@ fn measure(
 ) -> Result<Vec<Vec<Outcome>>, ExperimentError> {
     let has_twins = jobs.iter().any(|job| job.twin_processes.is_some());
     let twins = has_twins.then(|| Twins::compile(&args.out)).transpose()?;
-    let mut runs: Vec<Vec<Outcome>> = vec![Vec::new(); jobs.len()];
     let mut disturbance: Disturbance = None;
     if let Some(first) = jobs.iter().find(|job| job.is_disturbed) {
         let quiet = run::run(first, &args.out, None)?.seconds;
@@ -186,18 +183,14 @@ fn measure(
     let places: Vec<f64> = jobs.iter().map(|job| job.x).collect();
     // What is counted on a simulated processor is the same each time.
     let repeat = if jobs.iter().all(|job| job.counted_from.is_some()) { 1 } else { args.repeat };
-    let all = jobs.len() * repeat as usize;
-    for (number, at) in experiments::rounds(&places, repeat as usize).enumerate() {
-        progress.show(|| format!("{}: run {} of {all}", experiment.name, number + 1));
-        let job = &jobs[at];
-        let outcome = match (&twins, job.twin_processes, &job.counted_from) {
-            (Some(twins), Some(processes), _) => twins.run(&job.arguments, processes)?,
-            (.., Some(shorter)) => cachegrind::run(job, shorter)?,
-            _ => run::run(job, &args.out, disturbance.filter(|_| job.is_disturbed))?,
-        };
-        runs[at].push(outcome);
-    }
-    progress.clear();
+    let run = |job: &Job| match (&twins, job.twin_processes, &job.counted_from) {
+        (Some(twins), Some(processes), _) => twins.run(&job.arguments, processes),
+        (.., Some(shorter)) => cachegrind::run(job, shorter),
+        _ => run::run(job, &args.out, disturbance.filter(|_| job.is_disturbed)),
+    };
+    let order = rounds_by_place(&places, repeat as usize);
+    let title = |job: &Job| format!("{}: {}", experiment.name, job.arguments);
+    let runs = run_in_turn(jobs, order, progress, title, run)?;
     if has_twins {
         compare(jobs, &runs)?;
     }

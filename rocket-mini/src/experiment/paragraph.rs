@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use experiments::{Labels, Series, Spread, Spreads};
+use experiments::{Labels, Series, Spread, Spreads, Table, cell};
 use lb_strategies::LoadModelError;
 
 use super::cachegrind::Counts;
@@ -137,7 +137,7 @@ fn course(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> Result<String, L
             mean(&points[points.len().saturating_sub(quarter)..]),
             outcome.uses.ranks,
             outcome.uses.idle,
-            outcome.loads.of_ideal().map_or("-".to_owned(), percent),
+            cell(outcome.loads.of_ideal(), percent),
             job.arguments
         );
     }
@@ -225,16 +225,20 @@ fn ratios(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> String {
 
 /// A row for each job: the counts per step.
 fn counts(jobs: &[Job], best: &[&Outcome]) -> String {
-    let mut text =
-        "| | ranks per PE | instructions | misses of the first cache | of the second |\n\
-                    |---|---|---|---|---|\n"
-            .to_owned();
+    let head = ["", "ranks per PE", "instructions", "misses of the first cache", "of the second"];
+    let mut table = Table::new(head);
     for (Job { series, x, .. }, outcome) in jobs.iter().zip(best) {
         let Some(Counts { instructions, first, second }) = outcome.counts else { continue };
         let [instructions, first, second] = [instructions, first, second].map(|it| it / 1e6);
-        let _ = writeln!(text, "| {series} | {x} | {instructions:.1} | {first:.3} | {second:.3} |");
+        table.row([
+            series.clone(),
+            x.to_string(),
+            format!("{instructions:.1}"),
+            format!("{first:.3}"),
+            format!("{second:.3}"),
+        ]);
     }
-    text + "\nMillions in a step.\n"
+    format!("{table}\nMillions in a step.\n")
 }
 
 fn extremes(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> String {
@@ -266,15 +270,14 @@ fn extremes(jobs: &[Job], best: &[&Outcome], lines: &[Series]) -> String {
 
 /// A row for each line, a column for each position; all lines have the same positions.
 fn all_points(lines: &[Series]) -> String {
-    let row = |head: &str, cells: &[String]| format!("| {head} | {} |\n", cells.join(" | "));
     let Some((_, first)) = lines.first() else { return String::new() };
-    let places: Vec<String> = first.iter().map(|point| point.0.to_string()).collect();
-    let mut text = row("", &places) + &"|---".repeat(places.len() + 1) + "|\n";
+    let places = first.iter().map(|point| point.0.to_string());
+    let mut table = Table::new(std::iter::once(String::new()).chain(places));
     for (series, points) in lines {
-        let values: Vec<String> = points.iter().map(|point| format!("{:.1}", point.1)).collect();
-        text += &row(series, &values);
+        let values = points.iter().map(|point| format!("{:.1}", point.1));
+        table.row(std::iter::once(series.clone()).chain(values));
     }
-    text
+    table.to_string()
 }
 
 /// Pairs of lines, position by position: a code and its twin.

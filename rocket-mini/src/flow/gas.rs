@@ -93,7 +93,7 @@ impl Gas {
 }
 
 /// How steep a cell's linear profile may be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 pub enum Limiter {
     /// No slope: first order.
     None,

@@ -43,7 +43,7 @@ impl Propellant {
 }
 
 /// The problems that the solver knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 pub enum Problem {
     /// Sod's shock tube (J. Comput. Phys. 27, 1978).
     Sod,

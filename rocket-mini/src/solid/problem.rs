@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::element::{Material, Vector};
 
 /// The problems that the solver knows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, clap::ValueEnum)]
 pub enum Problem {
     /// A cube of distorted elements whose surface is displaced linearly: displacements inside must
     /// be linear, too (the patch test).

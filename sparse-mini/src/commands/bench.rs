@@ -5,6 +5,7 @@ use std::process::ExitCode;
 use mpi::topology::Color;
 use mpi::traits::*;
 use sparse_mini::microbenchmark::{self, Load};
+use vrt_cli::statistics::median;
 
 use super::{positive, protocols};
 
@@ -84,7 +85,7 @@ pub fn run(args: &Args) -> ExitCode {
             }
             if me == 0 {
                 print!("{n:>8}");
-                times.iter_mut().for_each(|times| print!(" {:>10.2}", median(times)));
+                times.iter().for_each(|times| print!(" {:>10.2}", median(times)));
                 println!();
             }
         }
@@ -98,9 +99,4 @@ pub fn run(args: &Args) -> ExitCode {
         println!("all messages came as they were sent: ok");
     }
     ExitCode::SUCCESS
-}
-
-fn median(times: &mut [f64]) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }

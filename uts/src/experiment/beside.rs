@@ -6,10 +6,9 @@
 use super::{
     ExperimentError, catalog::Job, reference::Reference, run::Outcome, run::run as run_job,
 };
-use experiments::{Axis, Folder, Labels, Series, Spread, Spreads};
-use std::{
-    fmt::Write as _,
-    io::{IsTerminal, Write as _},
+use experiments::{
+    Axis, Folder, Labels, Progress, Series, Spread, Spreads, Table, back_and_forth, run_in_turn,
+    statistics::ratios as pairs,
 };
 use uts::{
     lanes::Kernel,
@@ -153,7 +152,7 @@ pub fn run(
     let axis = Axis::Named { names: &PLACES, mark: Some(1) };
     let (lines, bars) = lines(&plan, &found);
     folder.draw_with_bars(NAME, &labels, &lines, &bars, axis)?;
-    folder.add_paragraph(&paragraph(&plan, &times, &found));
+    folder.add_paragraph(paragraph(&plan, &times, &found));
     Ok(())
 }
 
@@ -163,29 +162,10 @@ fn measure(
     reference: &Reference,
     repeat: u32,
 ) -> Result<Vec<Vec<f64>>, ExperimentError> {
-    let shows = std::io::stderr().is_terminal();
-    let mut times = vec![Vec::new(); plan.runs.len()];
-    let all = plan.runs.len() * repeat as usize;
-    for round in 0..repeat {
-        let mut order: Vec<usize> = (0..plan.runs.len()).collect();
-        if round % 2 == 1 {
-            order.reverse();
-        }
-        for (turn, number) in order.into_iter().enumerate() {
-            let run = &plan.runs[number];
-            if shows {
-                let done = round as usize * plan.runs.len() + turn;
-                // A terminal that cannot be written to shows no progress.
-                let _ =
-                    write!(std::io::stderr(), "\r{NAME}: {done} of {all}: {}\x1b[K", run.name());
-            }
-            times[number].push(seconds(run, reference)?);
-        }
-    }
-    if shows {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
-    }
-    Ok(times)
+    let order = back_and_forth(plan.runs.len(), repeat as usize);
+    let title = |run: &Run| format!("{NAME}: {}", run.name());
+    let run = |run: &Run| seconds(run, reference);
+    run_in_turn(&plan.runs, order, &mut Progress::new(true), title, run)
 }
 
 fn seconds(run: &Run, reference: &Reference) -> Result<f64, ExperimentError> {
@@ -228,7 +208,7 @@ fn ratios(plan: &Plan, times: &[Vec<f64>]) -> Vec<Spread> {
     let ratio = |claim: &Claim| {
         let [ours, other] = claim.runs;
         // The less time, the higher the rate.
-        Spread::of(times[ours].iter().zip(&times[other]).map(|(ours, other)| other / ours))
+        Spread::of(pairs(&times[other], &times[ours]))
     };
     plan.claims.iter().filter_map(ratio).collect()
 }
@@ -238,27 +218,44 @@ fn lines(plan: &Plan, found: &[Spread]) -> (Vec<Series>, Vec<Spreads>) {
     let (mut lines, mut bars): (Vec<Series>, Vec<Spreads>) = (Vec::new(), Vec::new());
     for (claim, ratio) in plan.claims.iter().zip(found) {
         let place = PLACES.iter().position(|it| *it == claim.algorithm).unwrap_or_default() as f64;
-        let [least, median, most] =
-            [ratio.least, ratio.median, ratio.most].map(|it| it / claim.least);
+        let relative = ratio.map(|it| it / claim.least);
         let name = format!("{}, {}", claim.tree, claim.what);
         let at = lines.iter().position(|it| it.0 == name).unwrap_or_else(|| {
             lines.push((name, Vec::new()));
             bars.push(Vec::new());
             lines.len() - 1
         });
-        lines[at].1.push((place, median));
-        bars[at].push((place, Spread { least, median, most }));
+        lines[at].1.push((place, relative.median));
+        bars[at].push((place, relative));
     }
     (lines, bars)
 }
 
 fn paragraph(plan: &Plan, times: &[Vec<f64>], found: &[Spread]) -> String {
     let rounds = times.first().map_or(0, Vec::len);
-    let mut text = format!(
+    let mut claims = Table::new(["", "rates", "ratio", "at least", ""]);
+    for (number, (claim, ratio)) in plan.claims.iter().zip(found).enumerate() {
+        let Claim { tree, algorithm, what, least, .. } = claim;
+        let verdict = if ratio.median >= *least { "hold" } else { "NOT" };
+        claims.row([
+            (number + 1).to_string(),
+            format!("{tree}: {algorithm}, {what}"),
+            format!("{ratio:.2}"),
+            least.to_string(),
+            verdict.to_owned(),
+        ]);
+    }
+    let mut runs = Table::new(["run", "million nodes/s"]);
+    for (run, times) in plan.runs.iter().zip(times) {
+        if let Some(rates) = Spread::of(times.iter().map(|it| rate(run, *it))) {
+            runs.row([format!("`{}`", run.name()), format!("{rates:.1}")]);
+        }
+    }
+    format!(
         "## {TITLE}\n\n{rounds} rounds, in which all runs take turns; kernel {}. Each ratio of rates is that of \
          two runs of one round: the median of the rounds, and from the least to the most. It holds if the \
          median does. All runs of either program found the published trees.\n\n![{TITLE}]({NAME}.svg)\n\n\
-         {}| | rates | ratio | at least | |\n|---|---|---|---|---|\n",
+         {}{claims}\n{runs}",
         Kernel::fastest().name(),
         if plan.quick {
             "Only to see whether everything runs: searches of T1 and T3 in parallel are too short to tell \
@@ -266,25 +263,7 @@ fn paragraph(plan: &Plan, times: &[Vec<f64>], found: &[Spread]) -> String {
         } else {
             ""
         }
-    );
-    // Writing to a string cannot fail.
-    for (number, (claim, ratio)) in plan.claims.iter().zip(found).enumerate() {
-        let Claim { tree, algorithm, what, least, .. } = claim;
-        let verdict = if ratio.median >= *least { "hold" } else { "NOT" };
-        let _ = writeln!(
-            text,
-            "| {} | {tree}: {algorithm}, {what} | {ratio:.2} | {least} | {verdict} |",
-            number + 1
-        );
-    }
-    text += "\n| run | million nodes/s |\n|---|---|\n";
-    for (run, times) in plan.runs.iter().zip(times) {
-        let rates = Spread::of(times.iter().map(|it| rate(run, *it)));
-        if let Some(rates) = rates {
-            let _ = writeln!(text, "| `{}` | {rates:.1} |", run.name());
-        }
-    }
-    text
+    )
 }
 
 #[cfg(test)]

@@ -170,7 +170,7 @@ pub fn run(options: &ExperimentOptions) -> Result<(), ExperimentError> {
             }
             (Any::Beside, None) => {
                 let why = "This is left out, as there is no --reference.";
-                folder.add_paragraph(&format!("## {}\n\n{why}\n", beside::TITLE));
+                folder.add_paragraph(format!("## {}\n\n{why}\n", beside::TITLE));
             }
         }
     }

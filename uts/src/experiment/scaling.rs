@@ -5,13 +5,10 @@
 //! event per request. That is part of the result, not an error.
 
 use super::ExperimentError;
-use experiments::{Axis, Folder, Labels, Series};
-use std::{
-    fmt::Write as _,
-    sync::{
-        Mutex, PoisonError,
-        atomic::{AtomicUsize, Ordering},
-    },
+use experiments::{Axis, Folder, Labels, Series, Table, cell};
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicUsize, Ordering},
 };
 use uts::{
     estimate::Law,
@@ -325,7 +322,7 @@ fn add(
         (line.name(), points.iter().map(|it| (f64::from(it.processes), value(it))).collect())
     });
     folder.draw(figure.name, &labels, &series.collect::<Vec<_>>(), Axis::Listed)?;
-    folder.add_paragraph(&paragraph(figure, found, most));
+    folder.add_paragraph(paragraph(figure, found, most));
     Ok(())
 }
 
@@ -374,29 +371,22 @@ fn paragraph(figure: &Figure, found: &[Found], most: u64) -> String {
     let mut places: Vec<u32> = figure.lines.iter().flat_map(|it| it.processes).copied().collect();
     places.sort_unstable();
     places.dedup();
-    // Writing to a string cannot fail.
-    let heads: Vec<String> = places.iter().map(u32::to_string).collect();
-    let _ = writeln!(text, "| processes | {} |", heads.join(" | "));
-    text += &"|---".repeat(places.len() + 1);
-    text += "|\n";
+    let heads = places.iter().map(u32::to_string);
+    let mut table = Table::new(std::iter::once("processes".to_owned()).chain(heads));
     for (line, found) in figure.lines.iter().zip(found) {
         let best = found.best();
-        let cell = |place: &u32| {
+        let shown = |place: &u32| {
             let point = best.iter().find(|it| it.processes == *place);
-            point.map_or("-".to_owned(), |it| {
-                format!("{:.1}, {:.1}%", it.rate(), it.efficiency(costs))
-            })
+            cell(point, |it| format!("{:.1}, {:.1}%", it.rate(), it.efficiency(costs)))
         };
-        let cells: Vec<String> = places.iter().map(cell).collect();
-        let _ = writeln!(text, "| {} | {} |", line.name(), cells.join(" | "));
+        table.row(std::iter::once(line.name()).chain(places.iter().map(shown)));
     }
-    text.push('\n');
+    text += &format!("{table}\n");
     for (line, found) in figure.lines.iter().zip(found) {
         text += &in_words(line, figure, &found.best());
         for (processes, chunk) in &found.not_over {
-            let _ = writeln!(
-                text,
-                "- {}: with chunk {chunk} on {processes} processes it was not over after {most} events.",
+            text += &format!(
+                "- {}: with chunk {chunk} on {processes} processes it was not over after {most} events.\n",
                 line.name()
             );
         }

@@ -8,10 +8,8 @@ use super::{
     catalog::{Experiment, Job, Measure},
     run::{self, Outcome},
 };
-use experiments::{Axis, Folder, Labels, Series, Spread, Spreads};
-use std::{
-    fmt::Write as _,
-    io::{IsTerminal, Write as _},
+use experiments::{
+    Axis, Folder, Labels, Progress, Series, Spread, Spreads, Table, rounds_by_place, run_in_turn,
 };
 
 /// Runs one experiment, and adds it to the report.
@@ -32,28 +30,17 @@ pub fn run(
     let axis = if names.is_empty() { Axis::Listed } else { Axis::Named { names, mark: None } };
     let bars = bars(experiment, &lines, &outcomes);
     folder.draw_with_bars(experiment.name, &labels, &lines, &bars, axis)?;
-    folder.add_paragraph(&paragraph(experiment, &lines));
+    folder.add_paragraph(paragraph(experiment, &lines));
     Ok(())
 }
 
 /// The outcomes of each job.
 fn measure(experiment: &Experiment, repeat: u32) -> Result<Vec<Vec<Outcome>>, ExperimentError> {
     let jobs = (experiment.jobs)();
-    let shows = std::io::stderr().is_terminal();
-    let mut outcomes = vec![Vec::new(); jobs.len()];
     let places: Vec<f64> = jobs.iter().map(|job| job.x).collect();
-    let all = jobs.len() * repeat as usize;
-    for (number, job) in experiments::rounds(&places, repeat as usize).enumerate() {
-        if shows {
-            // A terminal that cannot be written to shows no progress.
-            let _ = write!(std::io::stderr(), "\r{}: {number} of {all}\x1b[K", experiment.name);
-        }
-        outcomes[job].push(run::run(&jobs[job])?);
-    }
-    if shows {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
-    }
-    Ok(outcomes)
+    let order = rounds_by_place(&places, repeat as usize);
+    let title = |job: &Job| format!("{}: {}", experiment.name, job.arguments);
+    run_in_turn(&jobs, order, &mut Progress::new(true), title, run::run)
 }
 
 /// Column headings of a table.
@@ -139,12 +126,8 @@ fn typical(runs: &[Outcome], measure: Measure) -> Option<f64> {
 /// The experiment in words: what was known, and what was found.
 fn paragraph(experiment: &Experiment, lines: &[Series]) -> String {
     let Experiment { name, title, question, axis, measure, .. } = experiment;
-    let mut text =
-        format!("## {title}\n\n{question}\n\n![{title}]({name}.svg)\n\nHere, {}", measure.axis());
-    // Writing to a string cannot fail.
-    let _ =
-        writeln!(text, " by {axis}:\n\n| | {axis}: highest at | lowest at | highest / lowest |");
-    text += "|---|---|---|---|\n";
+    let highest = format!("{axis}: highest at");
+    let mut table = Table::new(["", &highest, "lowest at", "highest / lowest"]);
     let place = |x: f64| match experiment.names.get(x as usize) {
         Some(name) => (*name).to_owned(),
         None => x.to_string(),
@@ -153,17 +136,14 @@ fn paragraph(experiment: &Experiment, lines: &[Series]) -> String {
         let by_value = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
         let ends = points.iter().max_by(by_value).zip(points.iter().min_by(by_value));
         let Some((most, least)) = ends else { continue };
-        let _ = writeln!(
-            text,
-            "| {series} | {:.1} at {} | {:.1} at {} | {} |",
-            most.1,
-            place(most.0),
-            least.1,
-            place(least.0),
-            if least.1 > 0.0 { format!("{:.2}", most.1 / least.1) } else { "-".to_owned() }
-        );
+        let [highest, lowest] = [most, least].map(|it| format!("{:.1} at {}", it.1, place(it.0)));
+        let ratio = (least.1 > 0.0).then(|| format!("{:.2}", most.1 / least.1));
+        table.row([series.clone(), highest, lowest, ratio.unwrap_or_else(|| "-".to_owned())]);
     }
-    text
+    let what = measure.axis();
+    format!(
+        "## {title}\n\n{question}\n\n![{title}]({name}.svg)\n\nHere, {what} by {axis}:\n\n{table}"
+    )
 }
 
 #[cfg(test)]

@@ -8,10 +8,7 @@
 
 use super::{SimulateError, find};
 use crate::experiment::{Job, run_job};
-use std::{
-    io::{IsTerminal, Write},
-    process::{Command, Stdio},
-};
+use std::process::{Command, Stdio};
 use uts::{
     costs::Measured,
     lanes::Kernel,
@@ -19,6 +16,7 @@ use uts::{
     simulation::{Costs, Simulated, Source, simulate},
     tree::Tree,
 };
+use vrt_cli::{Progress, statistics::median};
 
 const ROUNDS: usize = 5;
 const TREES: [&str; 2] = ["T1L", "T3L"];
@@ -33,21 +31,14 @@ const ALLOWED: f64 = 10.0;
 pub fn run() -> Result<(), SimulateError> {
     let pairs: Vec<(&str, Algorithm)> =
         TREES.iter().flat_map(|tree| Algorithm::ALL.map(|it| (*tree, it))).collect();
-    let shows = std::io::stderr().is_terminal();
+    let mut progress = Progress::new(true);
     let mut all: Vec<Measured> = Vec::new();
     let mut efficiencies = vec![Vec::new(); pairs.len()];
     for round in 0..ROUNDS {
         for (&(tree, algorithm), found) in pairs.iter().zip(&mut efficiencies) {
             let arguments =
                 format!("--tree {tree} --algorithm {} --pes 2 --ranks 2", algorithm.name());
-            if shows {
-                // A terminal that cannot be written to shows no progress.
-                let _ = write!(
-                    std::io::stderr(),
-                    "\rround {} of {ROUNDS}: {arguments}\x1b[K",
-                    round + 1
-                );
-            }
+            progress.show(|| format!("round {} of {ROUNDS}: {arguments}", round + 1));
             let before = measure()?;
             let outcome = run_job(&Job { series: String::new(), x: 0.0, arguments })?;
             let after = measure()?;
@@ -56,12 +47,10 @@ pub fn run() -> Result<(), SimulateError> {
             all.extend([before, after]);
         }
     }
-    if shows {
-        let _ = write!(std::io::stderr(), "\r\x1b[K");
-    }
+    progress.clear();
     let least = all.iter().copied().reduce(Measured::least).unwrap_or_default();
-    let node = median(all.iter().map(|it| it.node).collect());
-    let node_alone = median(all.iter().map(|it| it.node_alone).collect());
+    let of_all = |of: fn(&Measured) -> f64| median(&all.iter().map(of).collect::<Vec<_>>());
+    let (node, node_alone) = (of_all(|it| it.node), of_all(|it| it.node_alone));
     let measured = Measured { node, node_alone, ..least };
     for (what, time) in measured.lines() {
         println!("{what:<40}{time:>12.2} ns");
@@ -79,7 +68,7 @@ pub fn run() -> Result<(), SimulateError> {
             simulate(source, Plan::of(algorithm), processes, costs(&measured, algorithm), u64::MAX);
         let result =
             result.map_err(|why| SimulateError::Simulation { processes: processes as u32, why })?;
-        let real = median(efficiencies) * 2e3 / node_of(&measured, algorithm);
+        let real = median(&efficiencies) * 2e3 / node_of(&measured, algorithm);
         let simulated = named.published.nodes as f64 / seconds(&result, &measured, algorithm) / 1e6;
         let difference = 100.0 * (simulated / real - 1.0);
         worst = worst.max(difference.abs());
@@ -94,11 +83,6 @@ pub fn run() -> Result<(), SimulateError> {
     }
     println!("ok: within {worst:.1}%, allowed are {ALLOWED}%");
     Ok(())
-}
-
-fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
-    values.get(values.len() / 2).copied().unwrap_or_default()
 }
 
 /// The cost of a node for an algorithm on 2 PEs.

@@ -7,8 +7,7 @@ use lb_strategies::{
     replay::{Decider, RecordedPhase, Replayed, replay},
 };
 use serde_json::{Value, json};
-
-use crate::report::{bytes, seconds};
+use vrt_cli::quantity::{bytes, seconds};
 
 /// A balancer and its result.
 pub struct Row {
@@ -82,7 +81,7 @@ pub fn text(phases: &[RecordedPhase], rows: &[Row]) -> String {
             replayed.moves.to_string(),
             format!("{:.3}", imbalance(replayed)),
             replayed.off_pe_messages.to_string(),
-            bytes(replayed.off_pe_bytes),
+            bytes(replayed.off_pe_bytes as f64),
         ]);
     }
     table.column_iter_mut().skip(1).for_each(|it| it.set_cell_alignment(CellAlignment::Right));

@@ -10,6 +10,7 @@ use lb_strategies::{
     lower_bound, registry, strategies,
 };
 use serde_json::json;
+use vrt_cli::quantity::{bytes, seconds};
 
 use crate::{
     input::Input,
@@ -67,16 +68,16 @@ pub fn text(input: &Input, today: &Outcome, results: &[Measured]) -> String {
             seconds(it.max_load),
             format!("{:.3}", it.over_bound),
             it.moves.to_string(),
-            bytes(it.bytes_moved),
-            bytes(it.off_pe_bytes),
-            bytes(it.off_node_bytes),
+            bytes(it.bytes_moved as f64),
+            bytes(it.off_pe_bytes as f64),
+            bytes(it.off_node_bytes as f64),
             time,
             memory,
         ]
     };
     table.add_row(row("before", today, String::new(), String::new()));
     for it in results {
-        let memory = it.peak_bytes.map_or_else(|| "-".to_owned(), bytes);
+        let memory = it.peak_bytes.map_or_else(|| "-".to_owned(), |it| bytes(it as f64));
         table.add_row(row(it.strategy, &it.outcome, seconds(it.time.as_secs_f64()), memory));
     }
     table.column_iter_mut().skip(1).for_each(|it| it.set_cell_alignment(CellAlignment::Right));
@@ -92,29 +93,6 @@ fn nodes(model: &LoadModel) -> usize {
     nodes.sort_unstable();
     nodes.dedup();
     nodes.len()
-}
-
-pub fn seconds(seconds: f64) -> String {
-    match seconds {
-        0.0 => "0 s".to_owned(),
-        it if it < 1e-3 => format!("{:.1} us", it * 1e6),
-        it if it < 1.0 => format!("{:.2} ms", it * 1e3),
-        it => format!("{it:.2} s"),
-    }
-}
-
-pub fn bytes(bytes: u64) -> String {
-    const UNITS: [&str; 6] = ["KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    if bytes < 1024 {
-        return format!("{bytes} B");
-    }
-    let mut value = bytes as f64 / 1024.0;
-    let mut unit = 0;
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    format!("{value:.1} {}", UNITS[unit])
 }
 
 /// The results as JSON.

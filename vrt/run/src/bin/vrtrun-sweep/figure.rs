@@ -23,6 +23,7 @@ use std::path::Path;
 use plotters::prelude::*;
 use vrt_cli::Machine;
 use vrt_cli::figure::{self, Area, Entry, LINE, Legend, Mark, Symbol, colour};
+use vrt_cli::statistics::Spread;
 
 use crate::job::Shares;
 use crate::options::{Configuration, Plan};
@@ -183,13 +184,14 @@ fn draw_values(plan: &Plan, unit: &str, series: &[Series], area: &Area) -> Drawn
     } else {
         format!("{unit} (median, spread)")
     };
-    let most = most(series, |it| it.most) * 1.05;
+    let most = most(series, |it| it.values.most) * 1.05;
     let mut chart = chart!(area, series, 0.0..most, what, &short);
     for Series { colour, points, .. } in series {
-        let line = points.iter().map(|(at, summary)| (*at, summary.median));
+        let line = points.iter().map(|(at, summary)| (*at, summary.values.median));
         chart.draw_series(LineSeries::new(line, colour.stroke_width(2)))?;
         chart.draw_series(points.iter().map(|(at, it)| {
-            ErrorBar::new_vertical(*at, it.least, it.median, it.most, colour.filled(), 8)
+            let Spread { least, median, most } = it.values;
+            ErrorBar::new_vertical(*at, least, median, most, colour.filled(), 8)
         }))?;
     }
     Ok(())

@@ -18,14 +18,13 @@ mod job;
 mod options;
 mod results;
 
-use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use clap::{CommandFactory, Parser};
 use job::{JobError, Run};
 use options::{Configuration, Options, OptionsError, Plan};
 use results::Results;
-use vrt_cli::{Machine, Others};
+use vrt_cli::{Machine, Others, Progress};
 
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
@@ -68,9 +67,10 @@ fn sweep(plan: &Plan) -> Result<(), SweepError> {
     let mut results = Results::new(&plan.configurations);
     let all = plan.configurations.len() * plan.repeat;
     let mut first: Vec<(Configuration, String)> = Vec::new();
+    let mut progress = Progress::new(true);
     for number in 0..all {
         let configuration = &plan.configurations[number % plan.configurations.len()];
-        announce(number, all, configuration);
+        progress.show(|| format!("[{}/{all}] {configuration}", number + 1));
         let run = job::run(plan, configuration)
             .map_err(|error| SweepError::Job(configuration.clone(), error))?;
         compare(plan, configuration, &run, &mut first)?;
@@ -78,7 +78,7 @@ fn sweep(plan: &Plan) -> Result<(), SweepError> {
         // What was measured is kept, whatever becomes of the other runs.
         files::write(plan, &results)?;
     }
-    finish_progress();
+    progress.clear();
     let figure = plan.out.join("sweep.svg");
     figure::write(plan, &results, &figure)
         .map_err(|error| SweepError::Draw(figure, error.to_string()))?;
@@ -115,19 +115,4 @@ fn compare(
         Some(_) => {}
     }
     Ok(())
-}
-
-/// Shows on a terminal what is running now.
-fn announce(number: usize, all: usize, configuration: &Configuration) {
-    let mut err = std::io::stderr();
-    if err.is_terminal() {
-        let _ = write!(err, "\r\x1b[K[{}/{all}] {configuration}", number + 1);
-    }
-}
-
-fn finish_progress() {
-    let mut err = std::io::stderr();
-    if err.is_terminal() {
-        let _ = write!(err, "\r\x1b[K");
-    }
 }

@@ -2,6 +2,8 @@
 
 use std::fmt::Write;
 
+use vrt_cli::statistics::Spread;
+
 use crate::job::{Run, Shares};
 use crate::options::{Configuration, NONE, Plan};
 
@@ -24,12 +26,8 @@ pub struct Row {
 /// Summarises several runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Summary {
-    /// The median.
-    pub median: f64,
-    /// The least value.
-    pub least: f64,
-    /// The greatest value.
-    pub most: f64,
+    /// The median, the least and the greatest value.
+    pub values: Spread,
     /// Means over the runs.
     pub shares: Option<Shares>,
 }
@@ -37,14 +35,7 @@ pub struct Summary {
 impl Row {
     /// A summary of its runs; `None` before the first has finished.
     pub fn summary(&self) -> Option<Summary> {
-        let mut values: Vec<f64> = self.runs.iter().map(|run| run.value).collect();
-        values.sort_by(f64::total_cmp);
-        let (least, most) = (*values.first()?, *values.last()?);
-        let middle = values.len() / 2;
-        let median = match values.len() % 2 {
-            1 => values[middle],
-            _ => f64::midpoint(values[middle - 1], values[middle]),
-        };
+        let values = Spread::of(self.runs.iter().map(|run| run.value))?;
         let shares: Vec<Shares> = self.runs.iter().filter_map(|run| run.shares).collect();
         let mean =
             |of: fn(&Shares) -> f64| shares.iter().map(of).sum::<f64>() / shares.len() as f64;
@@ -53,7 +44,7 @@ impl Row {
             idle: mean(|it| it.idle),
             work: mean(|it| it.work),
         });
-        Some(Summary { median, least, most, shares })
+        Some(Summary { values, shares })
     }
 }
 
@@ -90,12 +81,13 @@ impl Results {
         );
         for (configuration, summary) in &all {
             let Configuration { ratio, ranks, strategy } = configuration;
-            let spread = format!("{} .. {}", digits(summary.least), digits(summary.most));
+            let spread =
+                format!("{} .. {}", digits(summary.values.least), digits(summary.values.most));
             let part = |of: Option<f64>| of.map_or("-".to_owned(), percent);
             let _ = writeln!(
                 text,
                 "{ratio:>6} {ranks:>7}  {strategy:<24} {:>12} {spread:>25}  {:>6} {:>8} {:>8}",
-                digits(summary.median),
+                digits(summary.values.median),
                 part(summary.shares.map(|it| it.idle)),
                 part(summary.shares.map(Shares::overhead)),
                 summary.shares.map_or("-".to_owned(), |it| format!("{} s", digits(it.work))),
@@ -125,11 +117,12 @@ const NAMED: usize = 4;
 /// The best configuration in words: its gain over one rank per PE, and where the time went.
 fn best(plan: &Plan, all: &[(&Configuration, Summary)], unit: &str) -> String {
     // A smaller number is better from here on.
-    let cost = |summary: &Summary| if plan.rate { -summary.median } else { summary.median };
+    let cost =
+        |summary: &Summary| if plan.rate { -summary.values.median } else { summary.values.median };
     let Some((best, of_best)) = all.iter().min_by(|a, b| cost(&a.1).total_cmp(&cost(&b.1))) else {
         return String::new();
     };
-    let mut text = format!("best           {best}: {} {unit}\n", digits(of_best.median));
+    let mut text = format!("best           {best}: {} {unit}\n", digits(of_best.values.median));
     let alike: Vec<String> = all
         .iter()
         .filter(|(configuration, summary)| {
@@ -151,8 +144,8 @@ fn best(plan: &Plan, all: &[(&Configuration, Summary)], unit: &str) -> String {
         && base != best
     {
         let gain = match plan.rate {
-            true => of_best.median / of_base.median,
-            false => of_base.median / of_best.median,
+            true => of_best.values.median / of_base.values.median,
+            false => of_base.values.median / of_best.values.median,
         };
         let _ = writeln!(text, "gain           {gain:.2} times as fast as {base}");
         if let (Some(then), Some(now)) = (of_base.shares, of_best.shares) {
@@ -184,7 +177,11 @@ fn compared(now: Shares, then: Shares) -> String {
 
 /// Whether some run of the best configuration was no better than some run of the other one, whose median is worse.
 fn overlaps(plan: &Plan, best: &Summary, other: &Summary) -> bool {
-    if plan.rate { other.most >= best.least } else { other.least <= best.most }
+    if plan.rate {
+        other.values.most >= best.values.least
+    } else {
+        other.values.least <= best.values.most
+    }
 }
 
 /// A number with its significant digits.
@@ -225,7 +222,10 @@ mod tests {
             values.iter().for_each(|value| results.add(ratio, run(*value)));
         }
         let of_first = results.rows[0].summary().unwrap();
-        assert_eq!((of_first.median, of_first.least, of_first.most), (2.0, 1.0, 3.0));
+        assert_eq!(
+            (of_first.values.median, of_first.values.least, of_first.values.most),
+            (2.0, 1.0, 3.0)
+        );
         let text = results.text(&plan);
         assert!(text.contains("best           2 ranks per PE (4 ranks): 0.5000 s"), "{text}");
         assert!(text.contains("as good        4 ranks per PE (8 ranks) (their runs"), "{text}");

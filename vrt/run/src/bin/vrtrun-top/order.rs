@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use clap::ValueEnum;
+use vrt_cli::quantity::bytes;
 use vrt_launch::count;
 use vrt_launch::monitor::{RankSeen, Snapshot};
 
@@ -73,19 +74,6 @@ pub fn percent(part: f64) -> String {
     format!("{:.1}%", 100.0 * part)
 }
 
-/// A number of bytes, in words.
-pub fn bytes(bytes: f64) -> String {
-    let units = ["B", "kB", "MB", "GB", "TB"];
-    let mut scaled = (bytes, units[0]);
-    for unit in &units[1..] {
-        if scaled.0 < 1000.0 {
-            break;
-        }
-        scaled = (scaled.0 / 1000.0, unit);
-    }
-    if scaled.1 == "B" { format!("{bytes:.0} B") } else { format!("{:.1} {}", scaled.0, scaled.1) }
-}
-
 /// The job, in a few lines.
 pub fn headline(shot: &Snapshot) -> Vec<String> {
     let running = shot.number_of_ranks - shot.ended;
@@ -124,10 +112,5 @@ mod tests {
         assert_eq!(order(Order::Pe), [1, 0, 2]);
         assert_eq!(Order::of_key('l'), Some(Order::Load));
         assert_eq!(Order::of_key('x'), None);
-    }
-
-    #[test]
-    fn bytes_are_readable() {
-        assert_eq!([bytes(999.0), bytes(1500.0), bytes(2e9)], ["999 B", "1.5 kB", "2.0 GB"]);
     }
 }
