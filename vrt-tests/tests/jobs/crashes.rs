@@ -76,7 +76,7 @@ fn a_crash_prints_the_backtrace_of_its_rank() {
 }
 
 /// Functions of the runtime from which a rank's program is called.
-const RUNTIME_FRAMES: [&str; 2] = ["run_program", "vrt_slot::switch::first_frame"];
+const RUNTIME_FRAMES: [&str; 2] = ["run_program", "vrt_slot::stack::switch::first_frame"];
 
 #[test]
 fn a_deep_recursion_is_told_in_short() {

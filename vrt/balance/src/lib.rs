@@ -426,7 +426,7 @@ fn loads(engine: &mut Engine) -> Loads {
         state.counters.is_reported = true;
         // SAFETY: the slot of a rank of this PE.
         let bytes = unsafe {
-            let stack = vrt_slot::rank::Body::live_stack(state.slot).len();
+            let stack = vrt_slot::rank::live_stack(state.slot).len();
             (*(*state.slot).heap.get()).bytes + stack
         };
         let held = pin.filter(|pin| pin.seemingly.is_none_or(|steps| steps >= lasting));

@@ -50,7 +50,8 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
     agree::fix_addresses();
     // MPI libraries leave signals alone that somebody handles already.
     crash::install();
-    exit_guard::find();
+    // SAFETY: as in `supervisor`, except for threads that others have started by then, which leave that word alone.
+    unsafe { exit_guard::find() };
     answers::prepare();
     let fingerprint = Fingerprint::of_this_process(config);
     let waiting = WaitingMonitor::fork(config);
@@ -84,7 +85,8 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
 /// Runs the ranks of this PE; returns when the whole job has finished, or in a deadlock.
 fn live(pe: Box<Pe>, config: &Config, world: &MpiWorld) -> Outcome {
     let _entered = pe.enter();
-    vrt_slot::outside::begin(world.id);
+    // SAFETY: this process is that PE, which begins now.
+    unsafe { vrt_slot::outside::begin(world.id) };
     let _watchdog = pe::while_stopped(|pe| {
         let shared = pe.engine.shared;
         Watchdog::start(config.watchdog(), &shared, pe)
@@ -220,7 +222,8 @@ impl MpiWorld {
             let theirs = offered_by(node.first);
             let file = open_of(theirs[0], theirs[1], libc::O_RDWR)?;
             vrt_slot::want_huge_pages(theirs[3] != 0);
-            own_arena = Some(Arena::attach(slots, &config.slot_sizes(), place, &file)?);
+            // SAFETY: this process has no arena yet.
+            own_arena = Some(unsafe { Arena::attach(slots, &config.slot_sizes(), place, &file) }?);
             shared = Some(map(&open_of(theirs[0], theirs[2], libc::O_RDWR)?)?);
         }
         let (Some(arena), Some(shared)) = (own_arena, shared) else {
@@ -284,11 +287,13 @@ impl MpiWorld {
         let sizes = config.slot_sizes();
         let mut reserved = None;
         if self.id == 0 {
-            reserved = Some(Arena::reserve_to_share(slots, &sizes, None)?);
+            // SAFETY: this process has no arena yet.
+            reserved = Some(unsafe { Arena::reserve_to_share(slots, &sizes, None) }?);
         }
         let place = self.place(reserved.as_ref().map(|(arena, _)| arena.place()));
         if first && self.id != 0 {
-            reserved = Some(Arena::reserve_to_share(slots, &sizes, Some(place))?);
+            // SAFETY: as above.
+            reserved = Some(unsafe { Arena::reserve_to_share(slots, &sizes, Some(place)) }?);
         }
         Ok((place, reserved))
     }

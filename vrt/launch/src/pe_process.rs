@@ -61,7 +61,8 @@ pub(super) fn live(init: PeInit<'_>) -> ! {
     // SAFETY: each PE has its own range of ranks and its own pool slot.
     let pe = unsafe { Pe::new(setup, program, arena) };
     let _entered = pe.enter();
-    outside::begin(id);
+    // SAFETY: this process is that PE, which begins now.
+    unsafe { outside::begin(id) };
     let _watchdog = pe::while_stopped(|pe| Watchdog::start(config.watchdog(), &shared, pe));
     let _shares = pe::while_stopped(|pe| Shares::start(config, pe));
     match pe::run() {

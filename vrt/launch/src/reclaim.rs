@@ -8,7 +8,7 @@
 use std::collections::{HashSet, VecDeque};
 use std::ops::Range;
 
-use vrt_slot::rank::Body;
+use vrt_slot::rank::live_stack;
 use vrt_slot::{Arena, SlotId};
 
 const WORD: usize = size_of::<usize>();
@@ -92,8 +92,7 @@ impl Search<'_> {
 fn parts_of(arena: &Arena, slot: SlotId) -> [Range<usize>; 3] {
     let header = arena.header(slot);
     // SAFETY: headers are mapped; the slot was prepared, or is zeroed, and nobody runs in it.
-    let (stack, [near, far]) =
-        unsafe { (Body::live_stack(header), (*(*header).heap.get()).used()) };
+    let (stack, [near, far]) = unsafe { (live_stack(header), (*(*header).heap.get()).used()) };
     [stack, near, far]
 }
 

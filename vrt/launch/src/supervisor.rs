@@ -40,7 +40,8 @@ pub(super) fn run(config: &Config, program: Program) -> Result<u8, LaunchError> 
         say(format_args!("note: {} share {}", count(pes, "PE"), count(cores as u64, "core")));
     }
     install_thread_locals(config)?;
-    exit_guard::find();
+    // SAFETY: this process has one thread, as was checked above.
+    unsafe { exit_guard::find() };
     answers::prepare();
     vrt_slot::want_huge_pages(config.wants_huge_pages());
     let arena = local_slots::arena_for_job((ranks + pes) as usize, &config.slot_sizes())?;
@@ -80,7 +81,9 @@ pub(crate) fn install_thread_locals(config: &Config) -> Result<(), LaunchError> 
 
 /// Maps the program whose images the ranks run, if they do.
 pub(crate) fn map_images(arena: &Arena, config: &Config) -> Result<(), LaunchError> {
-    vrt_slot::image::map(arena, config.ranks() as usize, config.pes() as usize)
+    let (ranks, pes) = (config.ranks() as usize, config.pes() as usize);
+    // SAFETY: the arena is new, and no rank has begun.
+    unsafe { vrt_slot::image::map(arena, ranks, pes) }
         .map_err(|source| LaunchError::System { what: "map the program for each rank", source })
 }
 

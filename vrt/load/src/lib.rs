@@ -109,6 +109,7 @@ mod layout;
 mod lifecycle;
 mod linkage;
 mod memory;
+mod objects;
 mod options;
 mod own_locals;
 mod plan;
@@ -125,6 +126,7 @@ pub mod thread_pointer;
 
 pub use error::{LoadError, MissingSymbol};
 pub use layout::{Code, PAGE};
+pub use objects::{LoadedObject, find_object, for_each_object, of_program};
 pub use options::Options;
 pub use plan::{Entry, Module, Plan};
 pub use process_thread::Specific;

@@ -14,7 +14,8 @@ use object::read::elf::{FileHeader, Sym};
 use crate::LoadError;
 use crate::elf::ENDIAN;
 use crate::file::MappedFile;
-use crate::{process, thread_pointer};
+use crate::objects::of_program;
+use crate::thread_pointer;
 
 type Header = elf::FileHeader64<LittleEndian>;
 
@@ -103,30 +104,18 @@ struct ProgramLocals {
 }
 
 impl ProgramLocals {
-    /// The part of the program, which is the first module.
+    /// The part of the program.
     fn of_program() -> Option<ProgramLocals> {
-        let mut is_first = true;
-        let mut found = None;
-        process::for_each_module(|module| {
-            if !std::mem::take(&mut is_first) || module.dlpi_tls_data.is_null() {
-                return;
-            }
-            // SAFETY: the loader's own table of this many headers.
-            let headers = unsafe {
-                std::slice::from_raw_parts(module.dlpi_phdr, usize::from(module.dlpi_phnum))
-            };
-            let Some(header) = headers.iter().find(|header| header.p_type == elf::PT_TLS) else {
-                return;
-            };
-            let start = module.dlpi_addr.wrapping_add(header.p_vaddr) as *const u8;
-            found = Some(ProgramLocals {
-                distance: thread_pointer::get().wrapping_sub(module.dlpi_tls_data as usize),
-                len: header.p_memsz as usize,
+        of_program(|program| {
+            let (block, header) = program.thread_locals()?;
+            let start = program.memory(header).start as *const u8;
+            Some(ProgramLocals {
+                distance: thread_pointer::get().wrapping_sub(block.start),
+                len: block.len(),
                 // SAFETY: the program's first values of thread-locals, which nobody writes once it runs.
                 initial: unsafe { std::slice::from_raw_parts(start, header.p_filesz as usize) },
-            });
-        });
-        found
+            })
+        })?
     }
 
     fn part(&self, range: Range<usize>) -> OwnPart {

@@ -5,6 +5,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use crate::elf::{ENDIAN, Symbol};
+use crate::objects::{find_object, for_each_object};
 
 /// The version of the symbols that the parts of glibc use among themselves.
 pub(crate) const PRIVATE_VERSION: &[u8] = b"GLIBC_PRIVATE";
@@ -146,13 +147,8 @@ pub(crate) fn has(library: &str) -> bool {
 /// The names of the files of all libraries that the process has.
 pub(crate) fn libraries() -> Vec<String> {
     let mut all = Vec::new();
-    for_each_module(|module| {
-        if module.dlpi_name.is_null() {
-            return;
-        }
-        // SAFETY: the loader's own string, which ends with zero.
-        let name = unsafe { CStr::from_ptr(module.dlpi_name) };
-        let file = Path::new(OsStr::from_bytes(name.to_bytes())).file_name();
+    for_each_object(|object| {
+        let file = Path::new(OsStr::from_bytes(object.path().to_bytes())).file_name();
         all.extend(file.map(|file| file.to_string_lossy().into_owned()));
     });
     all
@@ -160,34 +156,8 @@ pub(crate) fn libraries() -> Vec<String> {
 
 /// The file of a library that the process has loaded, by the file's name.
 pub(crate) fn file_of(library: &str) -> Option<PathBuf> {
-    let mut found = None;
-    for_each_module(|module| {
-        if module.dlpi_name.is_null() || found.is_some() {
-            return;
-        }
-        // SAFETY: the loader's own string, which ends with zero.
-        let name = unsafe { CStr::from_ptr(module.dlpi_name) };
-        let path = Path::new(OsStr::from_bytes(name.to_bytes()));
-        if path.file_name() == Some(OsStr::new(library)) {
-            found = Some(path.to_path_buf());
-        }
-    });
-    found
-}
-
-/// Calls a function for each module of the process, the program first.
-pub(crate) fn for_each_module(mut visit: impl FnMut(&libc::dl_phdr_info)) {
-    unsafe extern "C" fn each(
-        info: *mut libc::dl_phdr_info,
-        _len: libc::size_t,
-        visit: *mut c_void,
-    ) -> c_int {
-        // SAFETY: the pointer that is handed over below, and the loader's own description.
-        unsafe { (*visit.cast::<&mut dyn FnMut(&libc::dl_phdr_info)>())(&*info) };
-        0
-    }
-    let mut visit: &mut dyn FnMut(&libc::dl_phdr_info) = &mut visit;
-    let visit: *mut &mut dyn FnMut(&libc::dl_phdr_info) = &mut visit;
-    // SAFETY: the function takes exactly this pointer, which outlives the call.
-    unsafe { libc::dl_iterate_phdr(Some(each), visit.cast()) };
+    find_object(|object| {
+        let path = Path::new(OsStr::from_bytes(object.path().to_bytes()));
+        (path.file_name() == Some(OsStr::new(library))).then(|| path.to_path_buf())
+    })
 }

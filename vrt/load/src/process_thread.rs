@@ -8,6 +8,7 @@ use std::ops::Range;
 use std::time::{Duration, Instant};
 
 use crate::memory::WORD;
+use crate::objects::for_each_object;
 use crate::process::{self, PRIVATE_VERSION};
 use crate::thread_pointer;
 
@@ -70,8 +71,8 @@ impl ProcessThread {
         let control = control.map_or(USUAL_CONTROL, |size| size as usize);
         let restartable = restartable(control);
         let mut locals = 0;
-        process::for_each_module(|module| {
-            let start = module.dlpi_tls_data as usize;
+        for_each_object(|object| {
+            let start = object.thread_locals().map_or(0, |(block, _)| block.start);
             if (pointer.saturating_sub(FURTHEST)..pointer).contains(&start) {
                 locals = locals.max(pointer - start);
             }

@@ -89,27 +89,11 @@ fn offset() -> usize {
 /// The linker put other thread-locals of the program there.
 #[cfg(target_arch = "x86_64")]
 pub fn thread_reserve() -> Result<usize, ReserveError> {
-    use object::elf;
-
-    use crate::process;
+    use crate::objects::of_program;
 
     let pointer = crate::thread_pointer::get();
     let start = pointer.wrapping_add(offset());
-    let mut program = None;
-    let mut is_first = true;
-    process::for_each_module(|module| {
-        if !std::mem::take(&mut is_first) || module.dlpi_tls_data.is_null() {
-            return;
-        }
-        // SAFETY: the loader's own description of the program.
-        let headers =
-            unsafe { std::slice::from_raw_parts(module.dlpi_phdr, usize::from(module.dlpi_phnum)) };
-        let locals = headers.iter().find(|header| header.p_type == elf::PT_TLS);
-        program = locals.map(|locals| {
-            let start = module.dlpi_tls_data as usize;
-            start..start + locals.p_memsz as usize
-        });
-    });
+    let program = of_program(|program| Some(program.thread_locals()?.0)).flatten();
     let program = program.ok_or(ReserveError::NotInProgram)?;
     if !program.contains(&start) {
         return Err(ReserveError::NotInProgram);

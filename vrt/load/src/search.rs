@@ -162,9 +162,7 @@ mod tests {
     use super::*;
 
     fn linkage(path: &str) -> Linkage {
-        let mut linkage = Linkage::default();
-        linkage.path = PathBuf::from(path);
-        linkage
+        Linkage { path: PathBuf::from(path), ..Linkage::default() }
     }
 
     #[test]

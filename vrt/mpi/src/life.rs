@@ -19,7 +19,7 @@ use std::sync::Once;
 
 use vrt_core::pe;
 use vrt_load::{Entry, Plan};
-use vrt_slot::{fork, hooks, image, image_thread, locals, rank, report, signals};
+use vrt_slot::{fork, hooks, image, image_switch, image_thread, locals, rank, report, signals};
 
 use crate::abort::{end_job, flush};
 use crate::object::Comm;
@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: Arguments) -> i32 {
     });
     Process::new(Comm::world(), Comm::itself()).begin();
     // SAFETY: this rank has no image yet, and this function uses no thread-local afterwards.
-    match unsafe { image::begin() } {
+    match unsafe { image_switch::begin() } {
         Some(base) => run_image(plan, base, arguments),
         None => report::STATUS_RUNTIME,
     }
@@ -250,7 +250,8 @@ unsafe extern "C" fn cxa_thread_atexit(
     argument: *mut c_void,
     _library: *mut c_void,
 ) -> c_int {
-    if image_thread::at_end(function, argument) {
+    // SAFETY: the compiler, which calls this, registers a destructor with its object.
+    if unsafe { image_thread::at_end(function, argument) } {
         return 0;
     }
     at_exit().functions.borrow_mut().push(Function::Plain(function, argument));

@@ -2,7 +2,7 @@
 //!
 //! Such a process shares the arena with its parent, and has a copy of the tables of what the parent's ranks hold. It
 //! changes neither: it frees no block of the arena, and keeps no accounts. A PE is such a process, too, until it
-//! begins; and so is the child that a rank forks, which continues as that rank ([`fork`](super::fork)).
+//! begins; and so is the child that a rank forks, which continues as that rank ([`fork`](crate::calls::fork)).
 
 use std::sync::atomic::{AtomicBool, Ordering};
 

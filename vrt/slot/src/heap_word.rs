@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use vrt_load::thread_pointer;
 
-use crate::slot::SlotHeader;
+use crate::arena::SlotHeader;
 use crate::wipe::wipe_below;
 
 thread_local! {
@@ -152,7 +152,10 @@ pub fn pe_of_thread() -> u32 {
 }
 
 /// Makes the calling thread the rank thread of a PE (0: of none any more).
-pub fn set_pe_of_thread(pe: u32) {
+///
+/// # Safety
+/// No other thread is that of this PE: what its slots contain is changed without a lock.
+pub unsafe fn set_pe_of_thread(pe: u32) {
     PE.set(pe);
     OF_LOOP.set(thread_pointer::get());
 }

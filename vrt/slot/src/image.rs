@@ -9,37 +9,18 @@
 //! | the same, if so many mappings are not allowed | the slot's, copied when the rank begins | moves |
 //! | data, the thread block | the slot's | moves, as far as it was ever touched |
 //!
-//! A rank with an image runs with its own thread pointer, which points into its thread block: the program's
-//! thread-locals are there where its code expects them, next to copies of the PE's, so that the runtime's code works in
-//! the middle of a rank as it does elsewhere.
-//!
-//! ```text
-//! PE's loop, its thread pointer --- resume ---> the rank, its own ---- suspend ---> the loop, its own
-//!                                      |                           |
-//!                                      |                           `-- or at once the next rank's
-//!                                      | the first time on this PE: the copies are made again
-//! ```
-//!
-//! Setting the thread pointer takes as long as all the rest of a switch, so the loop determines the next rank with the
-//! thread pointer of the one that has just stopped; for everything else it uses its own.
-//!
-//! Invariants: a thread-local of the runtime cannot be written in ranks and read in the loop, or the other way round:
-//! such data belongs to the PE's state. The copies of `hooks` say that the rank runs, as they are made while it does.
+//! Ranks run with them, and with thread pointers of their own, as [`image_switch`](crate::run::image_switch) says.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use vrt_load::{Entry, Module, Plan, thread_pointer};
+use vrt_load::{Entry, Module, Plan};
 
-use crate::floating_point::FloatingPoint;
-use crate::hooks::LoopThread;
-use crate::resident::resident;
-use crate::{Arena, SlotHeader, SlotId, folders, hooks, image_thread, signals};
-
-/// The number by which locks identify the first rank as their owner; those of the other ranks follow. They are higher
-/// than the numbers that the system gives to threads.
-const FIRST_NUMBER: i32 = 0x2000_0000;
+use crate::arena::resident::resident;
+use crate::arena::{Arena, SlotHeader, SlotId};
+use crate::heap_word;
 
 /// The program whose images ranks run.
 static PLAN: OnceLock<&'static Plan> = OnceLock::new();
@@ -61,7 +42,7 @@ pub(crate) fn program() -> Option<&'static Plan> {
     plan().filter(|_| !has_own_thread_locals())
 }
 
-/// Whether ranks run the process's program with [thread-locals of their own](crate::own_thread_locals).
+/// Whether ranks run the process's program with [thread-locals of their own](crate::run::own_thread_locals).
 #[inline(always)]
 pub(crate) fn has_own_thread_locals() -> bool {
     IS_OF_PROCESS.load(Ordering::Relaxed)
@@ -88,6 +69,11 @@ pub fn files() -> impl Iterator<Item = (&'static std::path::Path, Range<usize>)>
     modules.iter().map(|module| (module.path.as_path(), module.span.clone()))
 }
 
+/// Whether images have copies of their code.
+pub(crate) fn is_copied() -> bool {
+    IS_COPIED.load(Ordering::Relaxed)
+}
+
 /// Whether each rank has its own libc.
 #[inline(always)]
 pub(crate) fn has_libc() -> bool {
@@ -96,7 +82,7 @@ pub(crate) fn has_libc() -> bool {
 
 /// Blocks and bytes of the running rank's heap.
 fn heap_now() -> Option<(usize, usize)> {
-    let slot = hooks::heap_in_use();
+    let slot = heap_word::heap_in_use();
     // SAFETY: the slot of the running rank, whose heap nobody else uses.
     (!slot.is_null()).then(|| unsafe {
         let heap = &*(*slot).heap.get();
@@ -112,7 +98,7 @@ pub fn beside_program<T>(work: impl FnOnce() -> T) -> T {
     if let (Some(before), Some(now)) = (before, heap_now()) {
         // SAFETY: as there.
         unsafe {
-            let usual = &(*hooks::heap_in_use()).usual;
+            let usual = &(*heap_word::heap_in_use()).usual;
             let (blocks, bytes) = usual.get();
             let more = |now: usize, before: usize| now.saturating_sub(before);
             usual.set((blocks + more(now.0, before.0), bytes + more(now.1, before.1)));
@@ -125,16 +111,40 @@ pub fn beside_program<T>(work: impl FnOnce() -> T) -> T {
 pub fn program_begins() {
     if let Some(now) = heap_now() {
         // SAFETY: as there.
-        unsafe { (*hooks::heap_in_use()).usual.set(now) };
+        unsafe { (*heap_word::heap_in_use()).usual.set(now) };
     }
+}
+
+thread_local! {
+    /// The address of the image that this thread runs; 0 if a rank has not started it.
+    static OF_THREAD: Cell<usize> = const { Cell::new(0) };
+    /// The thread pointer by which the process knows this thread; 0 if a rank has not started it.
+    static IDENTITY: Cell<usize> = const { Cell::new(0) };
+}
+
+/// The address of the image that this thread runs, if a rank has started it.
+#[inline]
+pub(crate) fn base_of_thread() -> Option<usize> {
+    Some(OF_THREAD.get()).filter(|base| *base != 0)
+}
+
+/// The identity by which others know this thread, if a rank has started it; or 0.
+pub(crate) fn identity_of_thread() -> usize {
+    IDENTITY.get()
+}
+
+/// This thread runs an image from now on, or none any more (0).
+pub(crate) fn set_of_thread(base: usize, identity: usize) {
+    OF_THREAD.set(base);
+    IDENTITY.set(identity);
 }
 
 /// The address of the image of the rank that runs here, or has started this thread, if it has one.
 #[inline]
 pub fn base_of_running() -> Option<usize> {
-    let slot = hooks::heap_in_use();
+    let slot = heap_word::heap_in_use();
     if slot.is_null() {
-        return image_thread::base();
+        return base_of_thread();
     }
     // SAFETY: the heap in use is the running rank's, whose header stays mapped.
     let (has_image, id) = unsafe { ((*slot).thread_pointer.get() != 0, (*slot).id()) };
@@ -171,7 +181,10 @@ pub fn base(slot: SlotId) -> Option<usize> {
 ///
 /// # Errors
 /// The system does not let memory of the arena be executed.
-pub fn map(arena: &Arena, ranks: usize, pes: usize) -> std::io::Result<()> {
+///
+/// # Safety
+/// No rank has begun in these slots of the arena.
+pub unsafe fn map(arena: &Arena, ranks: usize, pes: usize) -> std::io::Result<()> {
     let Some(plan) = program() else { return Ok(()) };
     if plan.runs_code_on_stack() {
         // One piece of memory, with the heaps between the stacks: each by itself would be a mapping.
@@ -215,148 +228,13 @@ fn most_mappings() -> usize {
     allowed.saturating_sub(4096)
 }
 
-/// Makes the image of the running rank and lets the rank run with its thread pointer from now on. Returns the image's
-/// address.
-///
-/// # Safety
-/// The caller is a rank of a job whose program is installed, and has no image yet; it keeps no reference
-/// to a thread-local variable, and uses none itself afterwards (see [`thread_pointer`]).
-#[inline(never)]
-pub unsafe fn begin() -> Option<usize> {
-    let (plan, slot) = (plan()?, hooks::heap_in_use());
-    // SAFETY: the heap in use is the running rank's.
-    let base = base(unsafe { (*slot).id() })?;
-    // SAFETY: the image's range is the slot's, which the calling PE owns.
-    unsafe {
-        let is_copied = IS_COPIED.load(Ordering::Relaxed);
-        plan.populate(base, is_copied);
-        if is_copied {
-            plan.copy_code(base);
-        }
-        plan.fill(base);
-        plan.set_thread_number(base, FIRST_NUMBER + (*slot).rank.get() as i32);
-        (*slot).thread_pointer.set(plan.thread_pointer(base));
-        (*slot).thread_locals_of.set(hooks::pe_of_thread());
-        thread_pointer::set(plan.thread_pointer(base));
-        folders::enter(&*slot);
-        FloatingPoint::keep((*slot).floating_point.as_ptr());
-        (*(*slot).floating_point.as_ptr()).change(&FloatingPoint::USUAL);
-    }
-    Some(base)
-}
-
-/// The running rank has no image any more, and uses the thread pointer of its PE's loop.
-///
-/// # Safety
-/// As for [`begin`], which came before; the image is not used any more.
-#[inline(never)]
-pub(crate) unsafe fn end() {
-    let (slot, thread) = (hooks::heap_in_use(), LoopThread::of_rank());
-    // SAFETY: the heap in use is the running rank's.
-    unsafe {
-        thread.use_heap(thread.pointer, slot);
-        (*slot).thread_pointer.set(0);
-        thread_pointer::set(thread.pointer);
-    }
-}
-
-/// The rank of a slot with an image is about to run on this thread.
-///
-/// # Safety
-/// The calling PE owns the slot.
-#[inline(always)]
-pub(crate) unsafe fn enter(slot: *mut SlotHeader, thread: LoopThread) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        thread.use_heap(thread.pointer, slot);
-        if (*slot).thread_locals_of.get() != thread.pe {
-            refresh(slot, thread);
-        }
-        thread_pointer::set((*slot).thread_pointer.get());
-        folders::enter(&*slot);
-        (*(*slot).floating_point.as_ptr()).enter();
-        if (*slot).has_signal.load(Ordering::Relaxed) {
-            signals::run_before_resuming(&*slot);
-        }
-    }
-}
-
-/// The rank of a slot with an image has stopped running on this thread, which keeps its thread pointer and its
-/// floating-point environment until [`leave`] or [`change`]. Returns that thread pointer.
-///
-/// # Safety
-/// As for [`enter`], which came before, or [`begin`].
-#[inline(always)]
-pub(crate) unsafe fn stop(slot: *mut SlotHeader) -> usize {
-    // SAFETY: as the caller promises.
-    unsafe {
-        FloatingPoint::keep((*slot).floating_point.as_ptr());
-        (*slot).thread_pointer.get()
-    }
-}
-
-/// Restores this thread's own thread pointer, `own`, after a rank has [`stop`]ped on it.
-///
-/// # Safety
-/// As for [`stop`], which came before.
-#[inline(always)]
-pub(crate) unsafe fn leave(slot: *mut SlotHeader, own: usize) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        (*(*slot).floating_point.as_ptr()).leave();
-        thread_pointer::set(own);
-    }
-}
-
-/// Equivalent to [`leave`] for one rank and [`enter`] for another, which has an image, too.
-///
-/// # Safety
-/// As for those.
-#[inline(always)]
-pub(crate) unsafe fn change(from: *mut SlotHeader, slot: *mut SlotHeader, thread: LoopThread) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        if (*slot).thread_locals_of.get() != thread.pe {
-            refresh(slot, thread);
-        }
-        let pointer = (*slot).thread_pointer.get();
-        thread_pointer::set(pointer);
-        // The copies may have been made now, of what is the thread's own.
-        thread.use_heap(pointer, slot);
-        // For who looks at the thread from beside it.
-        thread.use_heap(thread.pointer, slot);
-        folders::enter(&*slot);
-        (*(*from).floating_point.as_ptr()).change(&*(*slot).floating_point.as_ptr());
-        if (*slot).has_signal.load(Ordering::Relaxed) {
-            signals::run_before_resuming(&*slot);
-        }
-    }
-}
-
-/// Updates the copies of the PE's thread-locals of a rank that has arrived here.
-///
-/// # Safety
-/// As for [`enter`].
-#[cold]
-#[inline(never)]
-unsafe fn refresh(slot: *mut SlotHeader, thread: LoopThread) {
-    // SAFETY: as the caller promises.
-    unsafe {
-        if let (Some(plan), Some(base)) = (plan(), base((*slot).id())) {
-            plan.refresh_thread_block(base, thread.pointer);
-            folders::arrives(&*slot);
-            (*slot).thread_locals_of.set(thread.pe);
-        }
-    }
-}
-
 /// The parts of a slot's image that move with its rank: pages that were ever touched.
 pub(crate) fn touched(slot: *mut SlotHeader) -> Vec<Range<usize>> {
     // SAFETY: the header of a slot of the arena stays mapped.
     let (has_image, id) = unsafe { ((*slot).thread_pointer.get() != 0, (*slot).id()) };
     let (Some(plan), Some(base), true) = (plan(), base(id), has_image) else { return Vec::new() };
     let mut found = Vec::new();
-    if IS_COPIED.load(Ordering::Relaxed) {
+    if is_copied() {
         resident(base..base + plan.size(), &mut found);
     } else {
         plan.data().iter().for_each(|at| resident(base + at.start..base + at.end, &mut found));
@@ -367,7 +245,7 @@ pub(crate) fn touched(slot: *mut SlotHeader) -> Vec<Range<usize>> {
 /// The writable parts of a slot's image.
 pub(crate) fn written(slot: SlotId) -> Vec<Range<usize>> {
     let (Some(plan), Some(base)) = (plan(), base(slot)) else { return Vec::new() };
-    if IS_COPIED.load(Ordering::Relaxed) {
+    if is_copied() {
         return std::iter::once(base..base + plan.size()).collect();
     }
     plan.data().iter().map(|part| base + part.start..base + part.end).collect()
@@ -384,7 +262,7 @@ pub(crate) fn has_code(at: Range<usize>) -> bool {
 
 /// Permissions that slot memory needs besides reading and writing, in terms of `mmap`.
 pub(crate) fn protection_of_code() -> i32 {
-    let is_run = IS_COPIED.load(Ordering::Relaxed) || plan().is_some_and(Plan::runs_code_on_stack);
+    let is_run = is_copied() || plan().is_some_and(Plan::runs_code_on_stack);
     if is_run { libc::PROT_EXEC } else { 0 }
 }
 
@@ -418,7 +296,7 @@ pub(crate) unsafe fn discard(arena: &Arena, slot: SlotId) {
         // SAFETY: whole pages of the arena that nobody uses.
         unsafe { libc::madvise(start, len, libc::MADV_REMOVE) };
     };
-    if IS_COPIED.load(Ordering::Relaxed) {
+    if is_copied() {
         give_back(0..plan.size());
     } else {
         plan.data().iter().cloned().for_each(give_back);

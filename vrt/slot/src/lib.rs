@@ -12,31 +12,24 @@
 //!   reads the sender's buffer while the sender waits; the crash handler reads anything.
 //! - The kernel provides pages lazily. A slot's pages are returned when its rank has ended.
 //!
-//! | file | subject |
+//! The layers are in `docs/ARCHITECTURE.md`; each folder says what is in its files.
+//!
+//! | folder or file | subject |
 //! |---|---|
-//! | `backing` | the file behind the arena, with 2 MiB pages where possible |
-//! | `layout` | the positions of slots, stacks and heaps, and the reasons |
-//! | `slot` | the header of a slot: heap, owner, suspended rank |
-//! | `live` | the parts of a slot that must move to another node |
 //! | `heap` | dlmalloc over a slot's two ranges |
+//! | `arena` | the positions of slots, their headers, how the arena is mapped |
+//! | `heap_word`, `owner` | which rank the calling thread runs, or works for |
+//! | `held`, `register` | what a rank holds outside its slot: numbers in its header, and an entry for each thing |
 //! | `outside` | the heap for allocations outside of ranks: threads, tokio |
-//! | `hooks` | `malloc` and its family: selection of the heap |
-//! | `calls` | the table of the libc calls that are interposed in front of libc's |
-//! | `interpose` | the mechanism for that, and `exit` |
-//! | `signals`, `timers` | signals and timers of ranks that run images |
-//! | `forked` | whether this process is a copy of one with ranks |
-//! | `held` | what a rank holds outside its slot, as numbers in its header |
-//! | `external` | external resources: what a rank holds outside its slot, and so cannot move with it |
-//! | `answers` | results of libc in memory of the process: ranks get copies |
-//! | `search` | references of ranks and statics that prevent a move |
-//! | `exit_guard` | lets each rank of a PE call `std::process::exit` |
-//! | `rank` | a rank: its life, and the services of the layer above for it |
-//! | `coroutine` | the suspended program in a slot |
+//! | `stack` | switching stacks; what is on that of a suspended rank |
 //! | `image` | the program that a rank runs, if each has its own copy |
-//! | `thread` | a rank that is a thread of the process |
-//! | `locals` | the runtime's data of a rank, in the rank's heap |
-//! | `waker` | wakers of ranks |
-//! | `check` | the checking mode for stacks |
+//! | `posix` | signals, timers, threads, directories of ranks that run images; how functions stand in front of libc's |
+//! | `run` | ranks: how they begin, suspend, go on and end |
+//! | `external` | external resources: what a rank holds outside its slot, and so cannot move with it |
+//! | `calls` | the functions that stand in front of libc's |
+//! | `live` | the parts of a slot that must move to another node |
+//! | `search` | references of ranks and statics that prevent a move |
+//! | `forked` | whether this process is a copy of one with ranks |
 //! | `report` | printing a line, and ending the job, from anywhere |
 
 #![allow(rustdoc::private_intra_doc_links, reason = "its readers work on it, and see all of it")]
@@ -51,60 +44,41 @@ compile_error!(
      memory between processes as Linux does, and knows the registers of these processors"
 );
 
-mod accounts;
-pub mod allocator;
-pub mod answers;
 mod arena;
-mod backing;
 mod calls;
-pub mod check;
 pub mod children;
-mod coroutine;
-pub mod exit_guard;
 pub mod external;
 mod floating_point;
-mod folders;
-pub mod foreign;
-pub mod fork;
 mod forked;
-pub mod gone_locals;
 pub mod heap;
 mod heap_word;
 mod held;
-pub mod hooks;
 pub mod image;
-pub mod image_thread;
-pub mod interpose;
-mod layout;
-mod libc_threads;
 pub mod live;
-pub mod locals;
 pub mod outside;
-mod own_libc;
-pub mod own_thread_locals;
+mod owner;
 mod pages;
-mod prepare;
-pub mod rank;
+mod posix;
+mod register;
 pub mod report;
-mod resident;
+mod run;
 mod runtime;
 pub mod search;
-pub mod signals;
-mod slot;
-mod switch;
-pub mod thread;
-mod timers;
-mod waker;
+mod stack;
 mod wipe;
 
-pub use arena::{Arena, ArenaError, Place, can_have_huge_pages, make_long};
-pub use calls::{for_images, in_front};
+pub use arena::{
+    Arena, ArenaError, Layout, LayoutError, Place, SlotHeader, SlotId, SlotSizes,
+    TOUCHED_BY_SWITCH, can_have_huge_pages, make_long,
+};
+pub use calls::{answers, exit_guard, for_images, for_own_libc, fork, hooks, in_front};
+pub use external::foreign;
 pub use held::Held;
-pub use layout::{Layout, LayoutError, SlotId, SlotSizes};
-pub use libc_threads::of_libc_threads;
-pub use own_libc::for_own_libc;
 pub use pages::{HUGE_PAGE, has_huge_pages, machine_memory, want_huge_pages};
-pub use slot::{SlotHeader, TOUCHED_BY_SWITCH};
+pub use posix::libc_threads::of_libc_threads;
+pub use posix::{image_thread, interpose, signals};
+pub use run::{allocator, gone_locals, image_switch, locals, own_thread_locals, rank, thread};
+pub use stack::check;
 
 /// Prefetches a cache line. Any address is allowed.
 #[inline(always)]

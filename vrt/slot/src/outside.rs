@@ -21,7 +21,9 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use libmimalloc_sys as mi;
 
-use crate::{Arena, forked};
+use crate::arena::Arena;
+use crate::forked;
+use crate::heap_word::PE;
 
 /// The number of this process's PE plus 1, once its outside heap is in use; 0: libc serves.
 static OWN: AtomicU32 = AtomicU32::new(0);
@@ -48,7 +50,10 @@ mod option {
 
 /// Starts to use the outside heap of a PE, in its process. The calling thread is its rank thread,
 /// on which the runtime's own memory remains libc's.
-pub fn begin(pe: u32) {
+///
+/// # Safety
+/// This is the PE's process, in which that heap is not in use yet.
+pub unsafe fn begin(pe: u32) {
     let Some(arena) = Arena::current() else { return };
     let (start, end) = arena.layout.outside_heap(pe);
     RUNTIME.set(true);
@@ -68,8 +73,16 @@ pub fn begin(pe: u32) {
 }
 
 /// This process is a copy of the PE's, which owns the heap.
-pub(crate) fn leave_to_parent() {
+pub(crate) fn leave_heap_to_parent() {
     OWN.store(0, Ordering::Relaxed);
+}
+
+/// This process was forked from a PE, with which it shares the arena: it allocates nothing there, and blocks that it
+/// frees are left unchanged.
+pub(crate) fn leave_to_parent() {
+    forked::set_copy(true);
+    PE.set(0);
+    leave_heap_to_parent();
 }
 
 /// Whether the outside heap serves the calling thread, given that no rank runs on it.

@@ -5,6 +5,12 @@ use std::sync::atomic::{AtomicBool, Ordering};
 /// Whether the arena should have 2 MiB pages; once it is mapped, whether it does.
 pub(crate) static HUGE_PAGES: AtomicBool = AtomicBool::new(false);
 
+/// Bytes of a cache line. Ranges begin and end at multiples of this: data in a ring is never shorter.
+pub const LINE: usize = 64;
+
+/// Bytes of a page.
+pub(crate) const PAGE: usize = 4096;
+
 /// Bytes of a large page.
 pub const HUGE_PAGE: usize = 2 << 20;
 

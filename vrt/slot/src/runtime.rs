@@ -12,7 +12,7 @@ pub struct Runtime {
     pub wake: fn(uid: u32, rank: u32),
     /// Records that the running rank, which suspends next, has called `exit`.
     pub exit: fn(status: i32),
-    /// Makes this process's PE resume ranks that [have signals](crate::signals::has_some); may be called from anywhere,
+    /// Makes this process's PE resume ranks that [have signals](crate::posix::signals::has_some); may be called from anywhere,
     /// including a signal handler.
     pub signalled: fn(),
 }

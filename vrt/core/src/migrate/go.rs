@@ -1,6 +1,5 @@
 //! Has ranks leave a PE, and takes in those that come.
 
-use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use crate::migrate::at_sync::end_at_sync;
@@ -12,7 +11,7 @@ use crate::net::Kind;
 use crate::net::parcel::{Parcel, Topic};
 use crate::pe::{By, Core, Engine, Event, Extension, Handlers, Status};
 use vrt_slot::external::carried;
-use vrt_slot::{Arena, HUGE_PAGE, SlotHeader, live, report, search};
+use vrt_slot::{Arena, HUGE_PAGE, SlotHeader, hooks, live, report, search};
 
 /// Bytes that a rank has to own for its memory to be mapped at once when it comes.
 const WORTH_WARMING: usize = 1 << 20;
@@ -115,7 +114,7 @@ fn hand_over(core: &mut Core, rank: u32, to: u32) -> Result<u64, Stays> {
     let mut moving = MovingRank::pack(rank, *state, timers);
     moving.has_descriptors = descriptors;
     // SAFETY: the slot is this PE's until here; nobody touches it until `adopt` takes it.
-    unsafe { (*slot).owner.store(0, Ordering::Release) };
+    unsafe { hooks::own(slot, 0) };
     tracing::trace!(rank, to, "handed over");
     dispatch(core, rank, to, &mut moving);
     Ok(0)
@@ -143,7 +142,7 @@ fn adopt(engine: &mut Engine, parcel: &Parcel) {
             SlotHeader::prepare(state.slot, id, rank, core.uid);
             vrt_slot::rank::Body::start(state.slot, id, core.program);
         }
-        (*state.slot).owner.store(core.uid, Ordering::Release);
+        hooks::own(state.slot, core.uid);
         if has_descriptors && let Err(why) = carried::receive(&*state.slot) {
             report::say(format_args!(
                 "rank {rank} has come to PE {} without its descriptors: {why}; ending the job",

@@ -614,7 +614,7 @@ impl Core {
         }
         if let Some(state) = state(2) {
             // SAFETY: ranks that are ready are suspended, and their slots this PE's.
-            let stack = unsafe { Body::live_stack(state.slot) }.start;
+            let stack = unsafe { rank::live_stack(state.slot) }.start;
             (0..STACK_LINES).for_each(|line| fetch(stack + line * LINE));
         }
     }

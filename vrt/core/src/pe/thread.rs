@@ -41,7 +41,8 @@ impl Pe {
     pub fn enter(self: Box<Pe>) -> Entered {
         assert!(ABOUT.get().is_none(), "this thread runs ranks already");
         let about = About { pool: self.engine.pool, id: self.engine.id };
-        hooks::set_pe_of_thread(self.engine.uid);
+        // SAFETY: a PE is made once, by who says that nobody else has its slots, and enters one thread.
+        unsafe { hooks::set_pe_of_thread(self.engine.uid) };
         self.engine.locks.begin();
         ABOUT.set(Some(about));
         RAN_LAST.set(self.engine.current);
@@ -65,7 +66,8 @@ impl Drop for Entered {
     fn drop(&mut self) {
         PE.set(std::ptr::null_mut());
         ABOUT.set(None);
-        hooks::set_pe_of_thread(0);
+        // SAFETY: of none any more.
+        unsafe { hooks::set_pe_of_thread(0) };
         // SAFETY: `enter` made the pointer of a box, and nobody finds it any more.
         drop(unsafe { Box::from_raw(self.0) });
     }

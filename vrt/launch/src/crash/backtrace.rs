@@ -309,9 +309,9 @@ impl Lines<'_> {
             "vrt::launch::launch",
             "vrt::launch::run_local",
             "vrt_launch::",
-            "vrt_slot::coroutine::run_program",
-            "vrt_slot::own_thread_locals::",
-            "vrt_slot::switch::",
+            "vrt_slot::run::coroutine::run_program",
+            "vrt_slot::run::own_thread_locals::",
+            "vrt_slot::stack::switch::",
         ];
         self.ended |= !self.full && OURS.iter().any(|ours| name.starts_with(ours));
         if self.ended {

@@ -34,20 +34,17 @@ use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::io;
 use std::mem::MaybeUninit;
-use std::ops::Range;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::atomic::Ordering;
+use std::sync::{Mutex, PoisonError};
 
-use super::{descriptors, held_by, owner, register};
+use super::claims::NODE;
+pub use super::claims::{Prepared, set_shared};
+use super::descriptors;
+use crate::arena::SlotHeader;
 use crate::held::{Held, Kind};
-use crate::{SlotHeader, forked, image};
+use crate::register;
 
-/// Numbers of descriptors end here for programs that use `select`.
-const MOST: usize = libc::FD_SETSIZE;
-/// With fewer numbers there is no range; nor if PEs themselves need many of those below it.
-const FEWEST: usize = 128;
-const FOR_A_PE: usize = 4;
 /// The most descriptors that the kernel passes with a message.
 const MOST_OF_RANK: usize = 253;
 /// Bytes of a message: a header, numbers with flags, addresses of streams.
@@ -59,27 +56,6 @@ const LOCKED: &str =
 const NOT_FREE: &str = "the number of a descriptor that it has open is not free on the other PE";
 const NOT_SENT: &str = "the system does not pass its descriptors on now";
 
-/// What the PEs of a node share.
-struct Node {
-    /// The first of its PEs, and the number of PEs before this one.
-    first: u32,
-    own: usize,
-    /// For each number of the range, the slot, plus 1, of the rank that has claimed it, or 0.
-    claims: &'static [AtomicU32],
-    /// The processes of its PEs.
-    processes: &'static [AtomicU32],
-    /// For each of its PEs, whether a rank has taken a lock there that belongs to the process.
-    locks: &'static [AtomicU32],
-    /// For each of its PEs, the socket's two ends: where it receives, and where others send.
-    sockets: Vec<[OwnedFd; 2]>,
-    /// The numbers.
-    range: Range<usize>,
-}
-
-static NODE: OnceLock<Node> = OnceLock::new();
-/// Ranks share a library.
-static IS_SHARED: AtomicBool = AtomicBool::new(false);
-
 /// Messages for ranks whose parcels have not arrived.
 static EARLY: Mutex<VecDeque<Message>> = Mutex::new(VecDeque::new());
 
@@ -88,220 +64,6 @@ struct Message {
     /// Numbers, close-on-exec flags, and the descriptors.
     descriptors: Vec<(c_int, bool, OwnedFd)>,
     streams: Vec<usize>,
-}
-
-/// Ranks of the job share a library, which may open descriptors.
-pub fn set_shared() {
-    IS_SHARED.store(true, Ordering::Relaxed);
-}
-
-/// A node prepared by the supervisor, which then forks its PEs.
-pub struct Prepared(Option<Node>);
-
-impl Prepared {
-    /// Prepares what the PEs of a node, which are about to be forked, need to move descriptors between them. If that
-    /// fails, descriptors pin ranks.
-    pub fn new(pes: Range<u32>) -> Prepared {
-        let range = range();
-        let has_room = range.len() >= FEWEST && pes.len() * FOR_A_PE <= range.start;
-        let may_be = image::has_libc() && !IS_SHARED.load(Ordering::Relaxed);
-        match pes.len() > 1 && has_room && may_be {
-            true => Prepared(Node::new(pes, range).ok()),
-            false => Prepared(None),
-        }
-    }
-
-    /// This process is a PE of that node.
-    pub fn begin(self, pe: u32) {
-        if let Some(node) = self.0 {
-            let own = (pe - node.first) as usize;
-            node.processes[own].store(std::process::id(), Ordering::Release);
-            let _ = NODE.set(Node { own, ..node });
-        }
-    }
-}
-
-/// The upper half of the numbers that a process may have, as far as `select` supports them.
-fn range() -> Range<usize> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the call fills the structure.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
-    let end = usize::try_from(limit.rlim_cur).unwrap_or(MOST).min(MOST);
-    end / 2..end
-}
-
-fn pair() -> io::Result<[OwnedFd; 2]> {
-    let mut ends = [0; 2];
-    let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: the call fills both; they are ours.
-    unsafe {
-        match libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) {
-            0 => Ok(ends.map(|end| OwnedFd::from_raw_fd(end))),
-            _ => Err(io::Error::last_os_error()),
-        }
-    }
-}
-
-/// Zeroed words that are shared with processes forked from this one. They are never freed.
-fn shared_words(count: usize) -> io::Result<&'static [AtomicU32]> {
-    let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
-    let (len, access) = (count * size_of::<AtomicU32>(), libc::PROT_READ | libc::PROT_WRITE);
-    // SAFETY: new memory, which is never unmapped, and zeros are valid atomics.
-    unsafe {
-        let memory = libc::mmap(std::ptr::null_mut(), len, access, flags, -1, 0);
-        if memory == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(std::slice::from_raw_parts(memory.cast(), count))
-    }
-}
-
-impl Node {
-    fn new(pes: Range<u32>, range: Range<usize>) -> io::Result<Node> {
-        Ok(Node {
-            first: pes.start,
-            own: 0,
-            claims: shared_words(range.len())?,
-            processes: shared_words(pes.len())?,
-            locks: shared_words(pes.len())?,
-            sockets: pes.map(|_| pair()).collect::<io::Result<_>>()?,
-            range,
-        })
-    }
-
-    fn has_locks(&self, pe: usize) -> bool {
-        self.locks[pe].load(Ordering::Acquire) != 0
-    }
-
-    fn claim(&self, number: usize) -> Option<&AtomicU32> {
-        self.claims.get(number.checked_sub(self.range.start)?)
-    }
-
-    /// Gives a descriptor that a rank has just opened a number of the range, and closes the original; `None` if no
-    /// number is free.
-    fn renumber(&self, descriptor: c_int, slot: u32) -> Option<c_int> {
-        let len = self.claims.len();
-        // SAFETY: a plain system call.
-        let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFD) };
-        let command = match flags & libc::FD_CLOEXEC {
-            0 => libc::F_DUPFD,
-            _ => libc::F_DUPFD_CLOEXEC,
-        };
-        // Ranks begin at different places.
-        for index in (0..len).map(|at| (slot as usize * 8 + at) % len) {
-            let claim = &self.claims[index];
-            let free = claim.load(Ordering::Relaxed) == 0
-                && claim.compare_exchange(0, slot + 1, Ordering::AcqRel, Ordering::Relaxed).is_ok();
-            if !free {
-                continue;
-            }
-            let wanted = (self.range.start + index) as c_int;
-            // SAFETY: plain system calls; what was made here is closed here.
-            let made = unsafe { duplicate(descriptor, command, wanted) };
-            if made == wanted {
-                // SAFETY: nobody knows it yet.
-                unsafe { libc::close(descriptor) };
-                return Some(made);
-            }
-            // Something of this process has the number.
-            claim.store(0, Ordering::Release);
-            if made < 0 {
-                return None;
-            }
-            // SAFETY: it was just made.
-            unsafe { libc::close(made) };
-        }
-        None
-    }
-}
-
-/// libc's own `fcntl`, bypassing the interposed one, which would give the result another number.
-///
-/// # Safety
-/// As in C.
-unsafe fn duplicate(descriptor: c_int, command: c_int, least: c_int) -> c_int {
-    type Function = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
-    static REAL: crate::interpose::Real = crate::interpose::Real::new(c"fcntl");
-    // SAFETY: libc's function of this name takes these with such a command.
-    unsafe {
-        std::mem::transmute::<*mut libc::c_void, Function>(REAL.of_process())(
-            descriptor, command, least,
-        )
-    }
-}
-
-/// The number for a descriptor that was just opened by a call whose descriptors mean the same in all processes: another
-/// one if it belongs to a rank.
-pub(super) fn carry(descriptor: c_int) -> c_int {
-    carry_from(descriptor, 0)
-}
-
-/// The same if the program requests a minimum number.
-pub(super) fn carry_from(descriptor: c_int, least: usize) -> c_int {
-    let Some(node) = NODE.get().filter(|node| least <= node.range.start) else { return descriptor };
-    // Who opens after having closed a standard descriptor wants that number.
-    if descriptor <= libc::STDERR_FILENO || forked::is_copy() || node.has_locks(node.own) {
-        return descriptor;
-    }
-    let Some(slot) = owner() else { return descriptor };
-    // SAFETY: this thread's own error number is kept.
-    unsafe {
-        descriptors::keeping_error(|| match is_same_everywhere(descriptor) {
-            true => node.renumber(descriptor, slot).unwrap_or(descriptor),
-            false => descriptor,
-        })
-    }
-}
-
-/// Whether a descriptor means the same in every process.
-fn is_same_everywhere(descriptor: c_int) -> bool {
-    const NULL: (u32, u32) = (1, 3);
-    const ZERO: (u32, u32) = (1, 5);
-    const RANDOM: [(u32, u32); 2] = [(1, 8), (1, 9)];
-    // SAFETY: zeros are valid, and the calls fill the structures.
-    unsafe {
-        let mut stat: libc::stat = std::mem::zeroed();
-        let mut system: libc::statfs = std::mem::zeroed();
-        if libc::fstat(descriptor, &mut stat) != 0 {
-            return false;
-        }
-        match stat.st_mode & libc::S_IFMT {
-            libc::S_IFIFO | libc::S_IFSOCK => true,
-            libc::S_IFREG | libc::S_IFDIR => {
-                libc::fstatfs(descriptor, &mut system) == 0
-                    && system.f_type != libc::PROC_SUPER_MAGIC
-            }
-            libc::S_IFCHR => {
-                let device = (libc::major(stat.st_rdev), libc::minor(stat.st_rdev));
-                device == NULL || device == ZERO || RANDOM.contains(&device)
-            }
-            _ => false,
-        }
-    }
-}
-
-/// Whether the rank of a slot has claimed a number.
-pub(super) fn is_claimed(descriptor: c_int, slot: u32) -> bool {
-    let claim = || NODE.get()?.claim(usize::try_from(descriptor).ok()?);
-    claim().is_some_and(|claim| claim.load(Ordering::Relaxed) == slot + 1)
-}
-
-/// A descriptor of the rank of a slot is closed: its number is released.
-pub(super) fn let_go(descriptor: c_int, slot: u32) {
-    if let (Some(node), Ok(number)) = (NODE.get(), usize::try_from(descriptor))
-        && let Some(claim) = node.claim(number)
-    {
-        let _ = claim.compare_exchange(slot + 1, 0, Ordering::AcqRel, Ordering::Relaxed);
-    }
-}
-
-/// A call may give the process a lock.
-pub(super) fn takes_lock() {
-    if let Some(node) = NODE.get()
-        && !forked::is_copy()
-    {
-        node.locks[node.own].store(1, Ordering::Release);
-    }
 }
 
 /// Why a rank's open descriptors cannot move along to another PE of the node, if so.
@@ -484,11 +246,4 @@ fn take(socket: RawFd) -> io::Result<Message> {
         descriptors: descriptors.collect(),
         streams: streams.to_vec(),
     })
-}
-
-/// One more descriptor of the rank of a slot, or one less, can move along.
-pub(super) fn count(slot: u32, more: bool) {
-    if let Some(held) = held_by(slot) {
-        held.count_carried(more);
-    }
 }

@@ -20,9 +20,9 @@ use std::thread::Thread;
 use rustc_hash::FxHashMap;
 use tokio::runtime::Handle;
 
-use crate::live::{self, Part};
-use crate::rank::Body;
-use crate::{SlotHeader, SlotId};
+use crate::arena::{SlotHeader, SlotId};
+use crate::heap::chunk;
+use crate::stack::live_stack;
 
 const WORD: usize = size_of::<usize>();
 /// A number that is larger than this is not a count.
@@ -312,16 +312,10 @@ pub(super) fn count_of<T: Clone>(handle: &T) -> usize {
 pub(super) unsafe fn search(slot: *mut SlotHeader, words: &[usize], frame: Option<usize>) -> bool {
     // SAFETY: as the caller promises: nobody else uses the slot.
     unsafe {
-        let stack = Body::live_stack(slot);
+        let stack = live_stack(slot);
         let mut found = contains(frame.unwrap_or(stack.start), stack.end, words);
         for used in (*(*slot).heap.get()).used() {
-            live::parts(used, |part| match part {
-                Part::Chunk { at, size, in_use: true } => {
-                    found = found || contains(at + 16, at + size + 8, words);
-                }
-                Part::Unknown { at, end } => found = found || contains(at, end, words),
-                Part::Chunk { .. } | Part::Record { .. } | Part::Mark(_) => {}
-            });
+            chunk::blocks(used, |start, end| found = found || contains(start, end, words));
         }
         found
     }

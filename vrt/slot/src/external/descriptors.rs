@@ -4,10 +4,12 @@ use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use super::{carried, held_by, owner, register, threads};
-use crate::forked;
+use super::claims;
+use crate::heap_word::runtime_heap;
 use crate::held::Kind;
-use crate::hooks::runtime_heap;
+use crate::owner::{self, held_by};
+use crate::posix::errno::keeping_error;
+use crate::{forked, register};
 
 /// Only descriptors below this have entries in the table.
 const DESCRIPTORS: usize = 1 << 16;
@@ -36,8 +38,8 @@ pub(super) fn opened(descriptor: c_int) {
     }
     // A number that is given out is free: an entry of it is of one that was closed unseen.
     closed(descriptor);
-    let owner = owner();
-    let is_tokios = owner.is_none() && threads::is_tokios();
+    let owner = owner::owner();
+    let is_tokios = owner.is_none() && owner::is_tokios();
     let entry = match owner {
         None if !is_tokios => return,
         _ => openers().get(descriptor as usize),
@@ -46,8 +48,8 @@ pub(super) fn opened(descriptor: c_int) {
         (Some(entry), Some(slot)) => {
             if let Some(held) = held_by(slot) {
                 held.more(Kind::Descriptor);
-                if carried::is_claimed(descriptor, slot) {
-                    carried::count(slot, true);
+                if claims::is_claimed(descriptor, slot) {
+                    claims::count(slot, true);
                 }
                 entry.store(slot + 1, Ordering::Relaxed);
             }
@@ -78,9 +80,9 @@ pub(super) fn closed(descriptor: c_int) {
         slot => {
             let slot = slot - 1;
             if let Some(held) = held_by(slot) {
-                if carried::is_claimed(descriptor, slot) {
-                    carried::count(slot, false);
-                    carried::let_go(descriptor, slot);
+                if claims::is_claimed(descriptor, slot) {
+                    claims::count(slot, false);
+                    claims::let_go(descriptor, slot);
                 }
                 held.less(Kind::Descriptor);
             }
@@ -138,7 +140,7 @@ pub(crate) fn opens(call: impl FnOnce() -> c_int) -> c_int {
 /// The call returns a new descriptor of something that means the same in other processes: it gets another number if it
 /// belongs to a rank that may move (see `carried`).
 pub(crate) fn opens_file(call: impl FnOnce() -> c_int) -> c_int {
-    let descriptor = carried::carry(call());
+    let descriptor = claims::carry(call());
     opened(descriptor);
     descriptor
 }
@@ -176,7 +178,7 @@ pub(crate) unsafe fn opens_files_at(
     if status == 0 {
         for place in places {
             // SAFETY: as the caller promises.
-            let descriptor = unsafe { carried::carry(place.read()) };
+            let descriptor = unsafe { claims::carry(place.read()) };
             // SAFETY: as above.
             unsafe { place.write(descriptor) };
             opened(descriptor);
@@ -262,7 +264,7 @@ pub(crate) fn controls(
     const F_SETSIG: c_int = 10;
     match command {
         libc::F_DUPFD | libc::F_DUPFD_CLOEXEC => {
-            let descriptor = carried::carry_from(call(), argument);
+            let descriptor = claims::carry_from(call(), argument);
             opened(descriptor);
             descriptor
         }
@@ -284,21 +286,21 @@ pub(crate) fn requests(descriptor: c_int, request: c_ulong, call: impl FnOnce() 
 
 /// The call takes a file lock for the process, which ends when any descriptor of the file is closed.
 pub(crate) fn locks_file(call: impl FnOnce() -> c_int) -> c_int {
-    if owner().is_some() {
-        carried::takes_lock();
+    if owner::owner().is_some() {
+        claims::takes_lock();
     }
     call()
 }
 
 /// From this call on a descriptor has a meaning specific to this process: signals are sent to it.
 pub(crate) fn stays(descriptor: c_int, call: impl FnOnce() -> c_int) -> c_int {
-    if let Some(slot) = owner()
+    if let Some(slot) = owner::owner()
         && !forked::is_copy()
         && is_of(descriptor, slot)
-        && carried::is_claimed(descriptor, slot)
+        && claims::is_claimed(descriptor, slot)
     {
-        carried::count(slot, false);
-        carried::let_go(descriptor, slot);
+        claims::count(slot, false);
+        claims::let_go(descriptor, slot);
     }
     call()
 }
@@ -390,7 +392,7 @@ pub(crate) unsafe fn opens_file_stream(
     let is_plain = mode.iter().all(|letter| b"rwabxce+".contains(letter));
     // SAFETY: a stream of glibc's is longer than that.
     if is_plain && unsafe { place.read() } == descriptor {
-        let carried = carried::carry(descriptor);
+        let carried = claims::carry(descriptor);
         if carried != descriptor {
             // SAFETY: as above; the stream is new and nobody else uses it.
             unsafe { place.write(carried) };
@@ -406,7 +408,7 @@ pub(crate) unsafe fn opens_file_stream(
 /// other processes; otherwise the reader of the other end would wait for them.
 pub(crate) fn opens_pipe(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc::FILE {
     let stream = opens_stream(call);
-    if !stream.is_null() && owner().is_some() {
+    if !stream.is_null() && owner::owner().is_some() {
         // SAFETY: a plain call; the stream has this descriptor.
         unsafe { libc::fcntl(descriptor_of(stream), libc::F_SETFD, libc::FD_CLOEXEC) };
     }
@@ -417,7 +419,7 @@ pub(crate) fn opens_pipe(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc::F
 pub(crate) fn adopts_by_stream(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc::FILE {
     let stream = call();
     if !stream.is_null()
-        && let Some(slot) = owner()
+        && let Some(slot) = owner::owner()
     {
         register::add(Kind::Stream, stream as usize, 0, slot);
     }
@@ -476,19 +478,4 @@ pub(crate) fn closes_directory(directory: *mut libc::DIR, call: impl FnOnce() ->
         closed(unsafe { keeping_error(|| libc::dirfd(directory)) });
     }
     call()
-}
-
-/// Runs `f` and preserves `errno`.
-///
-/// # Safety
-/// That of `f`.
-pub(super) unsafe fn keeping_error<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: this thread's own word.
-    unsafe {
-        let place = libc::__errno_location();
-        let error = *place;
-        let result = f();
-        *place = error;
-        result
-    }
 }

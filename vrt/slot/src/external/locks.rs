@@ -16,9 +16,10 @@
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::{held_by, register, running};
+use crate::arena::SlotHeader;
 use crate::held::Kind;
-use crate::{SlotHeader, forked};
+use crate::owner::{held_by, running};
+use crate::{forked, register};
 
 const BUCKETS: usize = 1 << 12;
 

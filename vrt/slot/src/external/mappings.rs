@@ -8,10 +8,11 @@
 
 use std::ffi::{c_int, c_void};
 
-use super::register::Taken;
-use super::{owner, register};
+use crate::arena::Arena;
 use crate::held::Kind;
-use crate::{Arena, image, outside};
+use crate::owner::owner;
+use crate::register::{self, Taken};
+use crate::{image, outside};
 
 /// Lengths are in whole pages.
 const PAGE: usize = 4096;

@@ -2,7 +2,7 @@
 //! started, memory that they mapped, children, locks.
 //!
 //! The libc calls that create and release these are interposed in front of libc's (the table is in
-//! [`calls`](super::calls)). What a rank creates is counted in its slot ([`Held`]); while a count is not zero the rank
+//! [`calls`](crate::calls)). What a rank creates is counted in its slot ([`Held`](crate::Held)); while a count is not zero the rank
 //! is pinned to its PE. What is created outside of any rank belongs to no rank.
 //!
 //! Invariants:
@@ -21,8 +21,8 @@
 //!
 //! | file | subject |
 //! |---|---|
-//! | `register` | the entries of everything except descriptors and most locks |
-//! | `carried` | descriptors that move along when a rank moves inside its node |
+//! | `handles` | what a call gives a handle for: libraries, semaphores, lists |
+//! | `claims`, `carried` | descriptors that move along when a rank moves inside its node: their numbers, their journeys |
 //! | `descriptors` | files, sockets, pipes and all other numbers; streams of C |
 //! | `mappings` | memory that a rank has mapped or protected: ranges, which can be cut |
 //! | `processes` | children, and the calls that copy a process |
@@ -31,26 +31,29 @@
 //! | `counted` | references to their PE's tokio runtime, its thread, and `Arc`s of `main` that ranks hold |
 //! | `spans` | spans of `tracing` |
 //! | `system_calls` | `syscall`: the same, by number |
+//! | `foreign` | threads, and code, beside the ranks |
 
 pub mod carried;
+mod claims;
 pub mod counted;
 pub(crate) mod descriptors;
+pub mod foreign;
+pub(crate) mod handles;
 pub(crate) mod locks;
 pub(crate) mod mappings;
 pub mod processes;
-mod register;
 pub mod spans;
 pub mod system_calls;
 pub mod threads;
 
-use std::ffi::{c_char, c_int, c_void};
+pub use handles::loads;
 
-use crate::accounts::{self, Accounts};
-use crate::held::{Held, Kind};
-use crate::hooks::heap_in_use;
-use crate::interpose::process_wide;
-use crate::rank::Body;
-use crate::{Arena, SlotHeader, SlotId, forked, timers};
+use crate::arena::SlotHeader;
+use crate::held::Kind;
+use crate::owner::running;
+use crate::posix::timers;
+use crate::stack::forget_stack;
+use crate::{forked, register};
 
 /// Why the rank of a slot cannot move, if so; inside its node, or farther. It is a rank of this process.
 pub fn pin(slot: &SlotHeader, in_node: bool) -> Option<&'static str> {
@@ -79,7 +82,7 @@ pub unsafe fn abandon(slot: *mut SlotHeader) {
     // SAFETY: the caller owns the slot and does not come back to the stack that is forgotten. The header
     // stays mapped, and others change nothing of it but atomics.
     let slot = unsafe {
-        Body::forget_stack(slot);
+        forget_stack(slot);
         &*slot
     };
     slot.held.locks.forget_all();
@@ -102,100 +105,4 @@ pub fn has_running_threads() -> bool {
 pub fn begin() {
     forked::set_copy(false);
     locks::begin();
-    let (children, starter) = (processes::for_each, threads::header_of_starter);
-    accounts::set(Accounts { children, starter, holds, ends });
-}
-
-fn held_by(slot: u32) -> Option<&'static Held> {
-    let header = Arena::current()?.header(SlotId(slot));
-    // SAFETY: headers of the arena stay mapped, and are valid even when zeroed.
-    Some(unsafe { &(*header).held })
-}
-
-/// The slot of the rank that runs here.
-#[inline(always)]
-fn running() -> Option<&'static SlotHeader> {
-    let slot = heap_in_use();
-    // SAFETY: the heap in use is the running rank's slot, whose header stays mapped.
-    (!slot.is_null()).then(|| unsafe { &*slot })
-}
-
-/// The slot of the rank that owns what is created here: it runs here, or has started this thread.
-fn owner() -> Option<u32> {
-    running().map(|slot| slot.id().0).or_else(threads::starter)
-}
-
-/// Whether a rank runs here.
-pub(super) fn is_rank() -> bool {
-    running().is_some()
-}
-
-/// The running rank holds something, if it did not before.
-pub(super) fn holds(kind: Kind, key: usize) {
-    if let Some(slot) = running()
-        && !register::holds(kind, key)
-    {
-        register::add(kind, key, 0, slot.id().0);
-    }
-}
-
-/// Something that is held has ended.
-pub(super) fn ends(kind: Kind, key: usize) {
-    register::take(kind, key);
-}
-
-/// The call returns a handle, null, or -1. A rank holds it until it is released. Memory that the call keeps for the
-/// process does not lie in the rank's heap.
-pub(crate) fn acquires(kind: Kind, call: impl FnOnce() -> *mut c_void) -> *mut c_void {
-    let handle = process_wide(call);
-    if !handle.is_null()
-        && handle as isize != -1
-        && let Some(slot) = owner()
-    {
-        register::add(kind, handle as usize, 0, slot);
-    }
-    handle
-}
-
-/// The same for a call that consumes another handle, or null, if it succeeds.
-pub(crate) fn acquires_from(
-    kind: Kind,
-    used: *mut c_void,
-    call: impl FnOnce() -> *mut c_void,
-) -> *mut c_void {
-    let handle = acquires(kind, call);
-    if !handle.is_null() && !used.is_null() {
-        register::take(kind, used as usize);
-    }
-    handle
-}
-
-/// The call returns 0 if it has stored a handle.
-///
-/// # Safety
-/// It does.
-pub(crate) unsafe fn acquires_at(
-    kind: Kind,
-    at: *const *mut c_void,
-    call: impl FnOnce() -> c_int,
-) -> c_int {
-    let status = process_wide(call);
-    if status == 0
-        && let Some(slot) = owner()
-    {
-        // SAFETY: as the caller promises.
-        register::add(kind, unsafe { at.read() } as usize, 0, slot);
-    }
-    status
-}
-
-/// The call releases what a handle represents.
-pub(crate) fn releases<R>(kind: Kind, handle: *mut c_void, call: impl FnOnce() -> R) -> R {
-    register::take(kind, handle as usize);
-    process_wide(call)
-}
-
-/// The call loads a library; without a name it is the program, which all PEs have.
-pub fn loads(file: *const c_char, call: impl FnOnce() -> *mut c_void) -> *mut c_void {
-    if file.is_null() { process_wide(call) } else { acquires(Kind::Library, call) }
 }

@@ -5,13 +5,11 @@
 
 use std::ffi::c_int;
 
-use crate::accounts::TellOfChild;
+use crate::heap_word::{self, in_rank};
 use crate::held::Kind;
-use crate::hooks::{self, in_rank};
-use crate::report;
-use crate::signals;
-
-use super::{owner, register};
+use crate::owner::owner;
+use crate::posix::signals;
+use crate::{outside, register, report};
 
 /// The call starts a program and returns 0 if it has stored the child's number.
 ///
@@ -39,14 +37,6 @@ pub(crate) fn has_child(child: libc::pid_t) {
         register::add(Kind::Child, child as usize, 0, slot);
         signals::look_for_children();
     }
-}
-
-/// Calls `tell` with each child, the last state that its rank was told (0: none), and the slot of the rank; it returns
-/// the state that it has told now, if any.
-pub(super) fn for_each(tell: TellOfChild<'_>) {
-    register::set_lens(Kind::Child, |child, told, slot| {
-        Some(tell(child as libc::pid_t, told as c_int, slot)? as usize)
-    });
 }
 
 /// Calls `f` with each child that the caller's rank may wait for, until it returns something. It is not called in a
@@ -81,13 +71,13 @@ fn can_be_waited_for(child: usize) -> bool {
 
 /// Explains why a rank cannot fork, and ends the job.
 fn refuse_fork(call: &str) -> ! {
-    let rank = hooks::current_rank().unwrap_or_default();
+    let rank = heap_word::current_rank().unwrap_or_default();
     report::say(format_args!(
         "rank {rank} called {call}: a virtual rank's stack is shared memory, on which parent and \
          child would overwrite each other; start programs with std::process::Command (without \
          pre_exec), or in C with posix_spawn, popen or system"
     ));
-    hooks::runtime_heap(|| report::end_job(report::STATUS_RUNTIME))
+    heap_word::runtime_heap(|| report::end_job(report::STATUS_RUNTIME))
 }
 
 /// The call copies the process, which a rank must not do.
@@ -97,7 +87,7 @@ pub fn copies(name: &str, call: impl FnOnce() -> libc::pid_t) -> libc::pid_t {
     }
     let child = call();
     if child == 0 {
-        hooks::leave_to_parent();
+        outside::leave_to_parent();
     }
     child
 }

@@ -10,7 +10,7 @@ use std::cell::Cell;
 use tracing::dispatcher::{self, Dispatch};
 
 use super::counted::{count_of, is_mapped, search};
-use crate::SlotHeader;
+use crate::arena::SlotHeader;
 
 const WORD: usize = size_of::<usize>();
 

@@ -3,10 +3,11 @@
 
 use std::ffi::{c_int, c_long, c_uint, c_void};
 
-use super::{acquires_at, descriptors, mappings, processes, releases};
+use super::handles::{acquires_at, releases};
+use super::{descriptors, mappings, processes};
 use crate::held::Kind;
-use crate::interpose::Real;
-use crate::signals;
+use crate::posix::interpose::Real;
+use crate::posix::signals;
 
 /// The flag of `clone` if the child shares the caller's memory.
 const SHARES_MEMORY: usize = libc::CLONE_VM as usize;

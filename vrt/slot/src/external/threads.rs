@@ -11,13 +11,19 @@ use std::ffi::{c_int, c_void};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use super::{owner, register};
+use crate::heap_word::runtime_heap;
 use crate::held::Kind;
-use crate::hooks::runtime_heap;
-use crate::image_thread::{self, CountedThread, InImage};
-use crate::interpose::Real;
-use crate::signals::{self, ThreadSignals};
-use crate::{Arena, SlotHeader, SlotId};
+pub use crate::owner::header_of_starter;
+use crate::posix::image_thread::{self, CountedThread, InImage};
+use crate::posix::interpose::Real;
+use crate::posix::signals::tables::ThreadSignals;
+use crate::posix::signals::threads::{thread_begins, thread_ends, thread_is_known, thread_is_made};
+use crate::{owner, register};
+
+thread_local! {
+    /// The number of this thread, if a rank has started it; or 0.
+    static NUMBER: Cell<usize> = const { Cell::new(0) };
+}
 
 /// The start function of a thread, with the result type of C's or POSIX's threads.
 pub(super) type Start<R> = extern "C-unwind" fn(*mut c_void) -> R;
@@ -33,42 +39,6 @@ struct Begun<R> {
     counted: CountedThread,
 }
 
-/// The owner of a thread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Whose {
-    /// None that is known here.
-    Unknown,
-    /// The PE's tokio runtime.
-    Tokio,
-    /// The rank in a slot that has started it, or has started the thread that did.
-    Rank(u32),
-}
-
-thread_local! {
-    /// The number of this thread, if a rank has started it; or 0.
-    static NUMBER: Cell<usize> = const { Cell::new(0) };
-    static WHOSE: Cell<Whose> = const { Cell::new(Whose::Unknown) };
-}
-
-/// The slot of the rank that has started this thread, directly or through other threads.
-pub(super) fn starter() -> Option<u32> {
-    match WHOSE.get() {
-        Whose::Rank(slot) => Some(slot),
-        Whose::Unknown | Whose::Tokio => None,
-    }
-}
-
-/// The slot's header of the rank that has started this thread, directly or through other threads. It stays mapped, and
-/// the rank does not move while the thread runs.
-pub fn header_of_starter() -> Option<*mut SlotHeader> {
-    Some(Arena::current()?.header(SlotId(starter()?)))
-}
-
-/// Whether this is a thread of the PE's tokio runtime.
-pub(super) fn is_tokios() -> bool {
-    WHOSE.get() == Whose::Tokio
-}
-
 /// The call starts a thread with its arguments, and then returns 0 and the thread's identity.
 fn starts_thread<R>(
     start: Start<R>,
@@ -77,7 +47,7 @@ fn starts_thread<R>(
     call: impl FnOnce(Start<R>, *mut c_void) -> (c_int, libc::pthread_t),
 ) -> c_int {
     static NUMBERS: AtomicUsize = AtomicUsize::new(1);
-    let Some(slot) = owner() else {
+    let Some(slot) = owner::owner() else {
         return runtime_heap(|| call(start, argument).0);
     };
     let number = NUMBERS.fetch_add(1, Ordering::Relaxed);
@@ -86,7 +56,7 @@ fn starts_thread<R>(
         // Its identity is not known yet. The thread may end, or detach itself, before it is.
         register::add(Kind::Unjoined, number, 0, slot);
     }
-    let of_thread = signals::thread_is_made();
+    let of_thread = thread_is_made();
     let (status, thread) = runtime_heap(|| {
         let begun = Box::into_raw(Box::new(Begun {
             start,
@@ -106,9 +76,9 @@ fn starts_thread<R>(
     if status != 0 {
         register::take(Kind::Thread, number);
         register::take(Kind::Unjoined, number);
-        signals::thread_ends(of_thread);
+        thread_ends(of_thread);
     } else {
-        signals::thread_is_known(of_thread, thread as usize);
+        thread_is_known(of_thread, thread as usize);
         register::set_len(Kind::Unjoined, number, thread as usize, slot);
     }
     status
@@ -120,10 +90,10 @@ extern "C-unwind" fn run_thread<R>(begun: *mut c_void) -> R {
     // It is counted until its destructors have run.
     let Begun { start, argument, number, slot, signals: of_thread, counted: _counted } = begun;
     NUMBER.set(number);
-    WHOSE.set(Whose::Rank(slot));
+    owner::set_starter(slot);
     let _ends = Ends::of(number);
     let _in_image = InImage::enter(slot, of_thread);
-    signals::thread_begins();
+    thread_begins();
     start(argument)
 }
 
@@ -164,7 +134,7 @@ impl Drop for Ends {
 
 /// The calling thread belongs to the PE's tokio runtime, which joins it, not to the rank that happened to start it.
 pub fn is_of_tokio() {
-    WHOSE.set(Whose::Tokio);
+    owner::set_tokios();
     detaches_itself();
 }
 

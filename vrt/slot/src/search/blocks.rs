@@ -1,8 +1,9 @@
 //! The live blocks of a slot's heap, found by address.
 
-use crate::live::{self, Part};
-use crate::search::Range;
-use crate::{SlotHeader, hooks};
+use super::words::Range;
+use crate::arena::SlotHeader;
+use crate::calls::hooks;
+use crate::heap::chunk;
 
 /// The unit of heap for which the first block is recorded.
 const GRANULE: usize = 4096;
@@ -42,13 +43,7 @@ impl Blocks {
                 all.push(block);
             };
             // SAFETY: as the caller promises.
-            unsafe {
-                live::parts(used, |part| match part {
-                    Part::Chunk { at, size, in_use: true } => add((at + 16, at + size + 8)),
-                    Part::Chunk { .. } | Part::Record { .. } | Part::Mark(_) => {}
-                    Part::Unknown { at, end } => add((at, end)),
-                });
-            }
+            unsafe { chunk::blocks(used, |start, end| add((start, end))) };
             this.parts.push((start, granules));
         }
         this

@@ -21,7 +21,7 @@
 //! | `lea disp32(%rip), %rdi` | `48 8D 3D`, disp32 |
 //! | within a few bytes `call rel32` | `E8`, rel32 |
 
-use crate::search::Range;
+use super::words::Range;
 
 /// Whether the locking code of this architecture's programs is known.
 pub(super) const IS_KNOWN: bool = cfg!(target_arch = "x86_64");

@@ -1,13 +1,15 @@
 //! The memory of statics, and of the calling thread's thread-local variables.
 
-use std::ffi::{CStr, c_int, c_void};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::sync::OnceLock;
 
-use crate::search::locks::Form;
-use crate::search::variables::Variables;
-use crate::search::{Range, code};
+use vrt_load::{LoadedObject, for_each_object, of_program};
+
+use super::code;
+use super::locks::Form;
+use super::variables::Variables;
+use super::words::Range;
 
 /// Writable memory of the program and its libraries.
 #[derive(Debug, Default)]
@@ -55,13 +57,59 @@ pub(super) fn prepare() {
 impl Roots {
     /// Updates the ranges, if objects have been loaded or unloaded.
     pub(super) fn refresh(&mut self) {
-        let mut loaded = (0, 0);
-        // SAFETY: the pair, which `count` writes to, outlives the call.
-        unsafe { libc::dl_iterate_phdr(Some(count), (&raw mut loaded).cast()) };
+        let loaded = of_program(LoadedObject::changes).unwrap_or_default();
         if loaded != self.loaded {
             *self = Roots { loaded, ..Roots::default() };
-            // SAFETY: `add` gets these roots, which nobody else uses meanwhile.
-            unsafe { libc::dl_iterate_phdr(Some(add), std::ptr::from_mut(self).cast()) };
+            for_each_object(|object| self.add(object));
+        }
+    }
+
+    /// Adds what an object has.
+    fn add(&mut self, object: &LoadedObject) {
+        /// Memory that is executable and readable.
+        const CODE: u32 = libc::PF_X | libc::PF_R;
+        let range = |header: &libc::Elf64_Phdr| {
+            let memory = object.memory(header);
+            (memory.start, memory.end)
+        };
+        // Written only by the loader, before the program began.
+        let mut headers = object.headers().iter();
+        let constant = headers.find(|header| header.p_type == libc::PT_GNU_RELRO).map(range);
+        let is_program = object.path().is_empty();
+        if is_program {
+            self.bias = object.bias();
+        }
+        let before = self.statics.len();
+        for header in object.headers().iter().filter(|header| header.p_type == libc::PT_LOAD) {
+            let (start, end) = range(header);
+            let is_writable = header.p_flags & libc::PF_W != 0;
+            if is_program && is_writable {
+                let end = start + header.p_filesz as usize;
+                self.first_values.push(((start, end), header.p_offset));
+            }
+            match constant {
+                Some((first, last)) if is_writable && (start..end).contains(&first) => {
+                    self.statics.extend([(start, first), (last.min(end), end)]);
+                }
+                _ if is_writable => self.statics.push((start, end)),
+                _ if is_program && header.p_flags & CODE == CODE => {
+                    self.code_of_program.push((start, end));
+                }
+                _ => {}
+            }
+        }
+        if let Some((block, _)) = object.thread_locals() {
+            match object.path().to_bytes() {
+                b"" => self.of_program = block.start,
+                path if path.starts_with(b"/lib") || path.starts_with(b"/usr/lib") => {
+                    self.of_system.push(block.start);
+                }
+                _ => {}
+            }
+            self.thread_locals.push((block.start, block.end));
+        }
+        if is_program {
+            self.statics_of_program.extend_from_slice(&self.statics[before..]);
         }
     }
 
@@ -160,80 +208,6 @@ impl Roots {
         }
         self.program().variables.thread_local(address - start)
     }
-}
-
-/// # Safety
-/// Called by `dl_iterate_phdr`, which was given a pair of numbers.
-unsafe extern "C" fn count(
-    object: *mut libc::dl_phdr_info,
-    _: usize,
-    loaded: *mut c_void,
-) -> c_int {
-    // SAFETY: the loader passes a valid description; `refresh` passes the pair.
-    unsafe { *loaded.cast::<(u64, u64)>() = ((*object).dlpi_adds, (*object).dlpi_subs) };
-    1
-}
-
-/// Memory that is executable and readable.
-const CODE: u32 = libc::PF_X | libc::PF_R;
-
-/// # Safety
-/// Called by `dl_iterate_phdr`, with roots that nothing else uses.
-unsafe extern "C" fn add(object: *mut libc::dl_phdr_info, _: usize, roots: *mut c_void) -> c_int {
-    // SAFETY: the loader passes a valid description of an object, with its table of headers;
-    // `refresh` passes the roots.
-    unsafe {
-        let object = &*object;
-        let roots = &mut *roots.cast::<Roots>();
-        let headers = (0..usize::from(object.dlpi_phnum)).map(|i| &*object.dlpi_phdr.add(i));
-        let range = |header: &libc::Elf64_Phdr| {
-            let start = object.dlpi_addr as usize + header.p_vaddr as usize;
-            (start, start + header.p_memsz as usize)
-        };
-        // Written only by the loader, before the program began.
-        let constant =
-            headers.clone().find(|header| header.p_type == libc::PT_GNU_RELRO).map(range);
-        let is_program = CStr::from_ptr(object.dlpi_name).is_empty();
-        if is_program {
-            roots.bias = object.dlpi_addr as usize;
-        }
-        let before = roots.statics.len();
-        for header in headers {
-            let (start, end) = range(header);
-            let has_values = header.p_type == libc::PT_LOAD && header.p_flags & libc::PF_W != 0;
-            if is_program && has_values {
-                let end = start + header.p_filesz as usize;
-                roots.first_values.push(((start, end), header.p_offset));
-            }
-            match header.p_type {
-                libc::PT_LOAD if header.p_flags & libc::PF_W != 0 => match constant {
-                    Some((first, last)) if (start..end).contains(&first) => {
-                        roots.statics.extend([(start, first), (last.min(end), end)]);
-                    }
-                    _ => roots.statics.push((start, end)),
-                },
-                libc::PT_LOAD if is_program && header.p_flags & CODE == CODE => {
-                    roots.code_of_program.push((start, end));
-                }
-                libc::PT_TLS if !object.dlpi_tls_data.is_null() => {
-                    let start = object.dlpi_tls_data as usize;
-                    match CStr::from_ptr(object.dlpi_name).to_bytes() {
-                        b"" => roots.of_program = start,
-                        path if path.starts_with(b"/lib") || path.starts_with(b"/usr/lib") => {
-                            roots.of_system.push(start);
-                        }
-                        _ => {}
-                    }
-                    roots.thread_locals.push((start, start + header.p_memsz as usize));
-                }
-                _ => {}
-            }
-        }
-        if is_program {
-            roots.statics_of_program.extend_from_slice(&roots.statics[before..]);
-        }
-    }
-    0
 }
 
 #[cfg(all(test, target_arch = "x86_64"))]

@@ -12,8 +12,8 @@ use object::elf::{self, Sym64};
 use object::read::elf::{ElfFile64, Sym};
 use object::{Endianness, Object, ObjectSection};
 
-use crate::search::Range;
-use crate::search::locks::Form;
+use super::locks::Form;
+use super::words::Range;
 
 /// Crates that do not call the program while they borrow a thread-local variable or hold a lock, or only if the rank is
 /// pinned for another reason: those that the runtime consists of, and common ones.

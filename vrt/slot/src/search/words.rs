@@ -1,7 +1,10 @@
 //! Visits the words of memory, fast where few of them are addresses.
 
-use crate::search::Range;
-use crate::{Arena, fetch};
+use crate::arena::Arena;
+use crate::fetch;
+
+/// Start and end of a range of memory.
+pub type Range = (usize, usize);
 
 const WORD: usize = size_of::<usize>();
 /// Words that are checked together.

@@ -1,0 +1,184 @@
+//! `fork` in a rank that runs an image. The arena is shared memory, in which parent and child would overwrite each
+//! other: so the child gets a private copy of the rank's memory, in its place.
+//!
+//! ```text
+//! parent, on the PE's stack:  clone ---------------- waits ----------------> goes on, holds a child
+//! child, on its copy of it:     '--> copies stack, heap, data --> says so --> goes on, of no job
+//! ```
+//!
+//! The child is a separate process: it cannot take part in the job's messages, waits like an ordinary process, and ends
+//! by itself. Its memory is the rank's; it still shares the memory of other ranks, and does not touch it. It does not
+//! change its copy of the process's accounts ([`forked`]). Functions registered with `pthread_atfork` are not called.
+
+use std::ffi::{c_int, c_void};
+use std::ops::Range;
+
+use crate::arena::resident::resident;
+use crate::arena::{Arena, SlotHeader};
+use crate::external::{descriptors, processes};
+pub use crate::forked::is_child;
+use crate::heap_word::{self, runtime_heap};
+use crate::pages::PAGE;
+use crate::posix::errno::fail;
+use crate::posix::interpose::Real;
+use crate::posix::signals::kernel;
+use crate::run::coroutine::on_pe_stack;
+use crate::{children, forked, image, outside};
+
+/// POSIX `fork`.
+///
+/// # Safety
+/// As in C.
+unsafe extern "C" fn fork() -> libc::pid_t {
+    let slot = heap_word::heap_in_use();
+    // SAFETY: the heap in use is the running rank's, whose header stays mapped.
+    if slot.is_null() || unsafe { (*slot).thread_pointer.get() } == 0 {
+        // A thread that a rank has started has its stack elsewhere, but would take the rank's memory with it.
+        return processes::copies("fork()", || fail(libc::ENOSYS));
+    }
+    let place = slot as usize;
+    // SAFETY: the running rank's slot.
+    let forked =
+        on_pe_stack(move || runtime_heap(|| unsafe { fork_slot(place as *mut SlotHeader) }));
+    let child = forked.unwrap_or_else(|| processes::copies("fork()", || fail(libc::ENOSYS)));
+    if child > 0 {
+        processes::has_child(child);
+    }
+    child
+}
+
+/// Forks the process and gives the child a slot of its own.
+///
+/// Until the child has that, both write to the same slot, which contains the rank's thread-locals: so both use the
+/// runtime's heap all the while, and memory that the child needs is allocated before the fork, since a thread that the
+/// child does not have may hold the allocator's lock.
+///
+/// # Safety
+/// It runs on the PE's stack and on the runtime's heap; the slot is the running rank's.
+unsafe fn fork_slot(slot: *mut SlotHeader) -> libc::pid_t {
+    /// Not the interposed one, which checks whether a rank may do this.
+    static REAL: Real = Real::new(c"syscall");
+    type Function = unsafe extern "C" fn(libc::c_long, ...) -> libc::c_long;
+    let mut ends = [0; 2];
+    let none: libc::c_long = 0;
+    // SAFETY: plain system calls. The child goes on with a copy of this thread alone.
+    unsafe {
+        let Some(parts) = written(slot) else { return fail(libc::ENOSYS) };
+        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
+            return -1;
+        }
+        let flags = libc::c_long::from(libc::SIGCHLD);
+        let call = std::mem::transmute::<*mut c_void, Function>(REAL.of_process());
+        let child = call(libc::SYS_clone, flags, none, none, none, none);
+        let [from_child, to_parent] = ends;
+        if child == 0 {
+            forked::set_child();
+            outside::leave_heap_to_parent();
+            if !parts.iter().all(|part| part.copy()) {
+                libc::_exit(127);
+            }
+            for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
+                libc::signal(signal, libc::SIG_DFL);
+            }
+            descriptors::close_those_of_others((*slot).id().0);
+            kernel::begin_child(&*slot);
+            // What the rank is to the job, its child is not.
+            (*slot).guest.set(std::ptr::null_mut());
+            libc::write(to_parent, [1u8].as_ptr().cast(), 1);
+            libc::close(from_child);
+            libc::close(to_parent);
+            return 0;
+        }
+        libc::close(to_parent);
+        let mut is_private = 0u8;
+        while child > 0
+            && libc::read(from_child, (&raw mut is_private).cast(), 1) < 0
+            && *libc::__errno_location() == libc::EINTR
+        {}
+        libc::close(from_child);
+        if child > 0 && is_private == 0 {
+            children::wait_for(child as libc::pid_t, 0);
+            return fail(libc::ENOMEM);
+        }
+        child as libc::pid_t
+    }
+}
+
+/// Shared memory of a slot, in whole pages, and the pages that were ever written.
+struct SharedPart {
+    all: Range<usize>,
+    present: Vec<Range<usize>>,
+}
+
+/// All writable memory of a slot.
+///
+/// # Safety
+/// The slot is the running rank's.
+unsafe fn written(slot: *mut SlotHeader) -> Option<Vec<SharedPart>> {
+    let arena = Arena::current()?;
+    // SAFETY: the header of the slot, which is mapped.
+    let (id, used) = unsafe { ((*slot).id(), (*(*slot).heap.get()).used()) };
+    let (near, far) = arena.layout.used_ranges(id);
+    let (near, far) = (near.0..near.0 + near.1, far.0..far.0 + far.1);
+    // Of the second range only what comes before this was ever used.
+    let end = used.iter().map(|used| used.end).filter(|end| far.contains(end)).max();
+    let mut parts =
+        vec![SharedPart::new(&near, near.end), SharedPart::new(&far, end.unwrap_or(far.start))];
+    parts.extend(image::written(id).iter().map(|range| SharedPart::new(range, range.end)));
+    parts.retain(|part| !part.all.is_empty());
+    Some(parts)
+}
+
+impl SharedPart {
+    fn new(range: &Range<usize>, used_to: usize) -> Self {
+        let all = range.start & !(PAGE - 1)..range.end.next_multiple_of(PAGE);
+        let used = all.start..used_to.next_multiple_of(PAGE).min(all.end);
+        let mut present = Vec::new();
+        if !used.is_empty() {
+            resident(used, &mut present);
+        }
+        Self { all, present }
+    }
+
+    /// Replaces it by a private copy.
+    ///
+    /// # Safety
+    /// The process is a child that was just created, runs on another stack, and its parent waits.
+    unsafe fn copy(&self) -> bool {
+        let Self { all, present } = self;
+        // SAFETY: new memory of the same length, which then is in the place of what it is a copy of.
+        unsafe {
+            let new = libc::mmap(
+                std::ptr::null_mut(),
+                all.len(),
+                libc::PROT_READ | libc::PROT_WRITE | image::protection_of_code(),
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            );
+            if new == libc::MAP_FAILED {
+                return false;
+            }
+            for part in present {
+                let to = new.cast::<u8>().add(part.start - all.start);
+                to.copy_from_nonoverlapping(part.start as *const u8, part.len());
+            }
+            let how = libc::MREMAP_MAYMOVE | libc::MREMAP_FIXED;
+            libc::mremap(new, all.len(), all.len(), how, all.start) != libc::MAP_FAILED
+        }
+    }
+}
+
+/// Ends a child.
+pub fn end_child(status: c_int) -> ! {
+    // SAFETY: a plain call.
+    unsafe { libc::_exit(status) }
+}
+
+/// The replacement for libc's function of this name.
+pub(crate) fn provided(name: &str) -> Option<*const ()> {
+    match name {
+        "fork" | "_Fork" | "vfork" | "__fork" | "__vfork" => Some(fork as *const ()),
+        _ => None,
+    }
+}
