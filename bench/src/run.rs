@@ -16,7 +16,7 @@ use vrt_bench::programs::{
 
 /// A benchmark.
 #[derive(Subcommand)]
-pub enum Program {
+pub(crate) enum Program {
     /// Two ranks that only yield to each other
     Switch(Repeated),
     /// A cache line that bounces between two cores, without ranks
@@ -120,7 +120,7 @@ pub enum Program {
 }
 
 #[derive(Args)]
-pub struct Repeated {
+pub(crate) struct Repeated {
     #[command(flatten)]
     effort: Effort,
     #[command(flatten)]
@@ -128,7 +128,7 @@ pub struct Repeated {
 }
 
 #[derive(Args)]
-pub struct JacobiArgs {
+pub(crate) struct JacobiArgs {
     /// Cells along each axis of the cube
     #[arg(long, value_name = "CELLS", default_value_t = 96, value_parser = clap::value_parser!(u32).range(1..=8192))]
     size: u32,
@@ -146,7 +146,7 @@ pub struct JacobiArgs {
 }
 
 /// Runs a benchmark.
-pub fn run(program: Program) -> ExitCode {
+pub(crate) fn run(program: Program) -> ExitCode {
     match program {
         Program::Switch(repeated) => launch_repeated(repeated, programs::switch),
         Program::Pingpong { repeated, bytes, touch } => {

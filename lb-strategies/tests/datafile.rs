@@ -29,7 +29,7 @@ mod schema {
         ("objgroup_id", false, is_integer),
     ];
 
-    pub fn check(file: &Value) -> Outcome {
+    pub(crate) fn check(file: &Value) -> Outcome {
         let top = fields(
             file,
             "",

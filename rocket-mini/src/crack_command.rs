@@ -19,7 +19,7 @@ use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 /// bit for bit, and checked for conservation of energy and momentum. The exit status is 1 if something is wrong, or if
 /// the plate blows up, and 2 if the options are invalid.
 #[derive(clap::Args)]
-pub struct CrackArgs {
+pub(crate) struct CrackArgs {
     /// Elements along the plate, which is twice as long as high; even
     #[arg(long, value_name = "ELEMENTS", default_value_t = 96, value_parser = even)]
     size: u32,

@@ -16,7 +16,7 @@ use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 /// Constants and linear fields must be transferred exactly, and no force may be lost. The exit
 /// status is 1 if something is off, and 2 if the options are invalid.
 #[derive(clap::Args)]
-pub struct FaceArgs {
+pub(crate) struct FaceArgs {
     /// Faces of the fluid's mesh along each axis
     #[arg(long, value_name = "FACES", default_value_t = 48, value_parser = clap::value_parser!(u32).range(1..=2048))]
     fluid: u32,

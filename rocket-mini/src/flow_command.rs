@@ -15,7 +15,7 @@ use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 /// solution if there is one. The exit status is 1 if something is wrong, or if the flow blows up, and 2 if the options
 /// are invalid.
 #[derive(clap::Args)]
-pub struct FlowArgs {
+pub(crate) struct FlowArgs {
     /// The problem to solve
     #[arg(long, value_enum, default_value_t = Problem::Chamber)]
     problem: Problem,

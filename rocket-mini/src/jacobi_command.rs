@@ -22,7 +22,7 @@ use crate::subcommand::{self, AsyncSubcommand, CommonArgs, Refusal, Subcommand, 
 /// The exit status is 1 if the solution is not that of the sequential solver, bit for bit, and 2 if
 /// the options are invalid.
 #[derive(clap::Args)]
-pub struct JacobiArgs {
+pub(crate) struct JacobiArgs {
     /// Cells along each axis of the cube
     #[arg(long, value_name = "CELLS", default_value_t = 96, value_parser = clap::value_parser!(u32).range(1..=8192))]
     size: u32,
@@ -115,7 +115,7 @@ impl JacobiArgs {
 }
 
 /// Runs the subcommand, on async ranks if requested.
-pub fn launch(args: JacobiArgs) -> ExitCode {
+pub(crate) fn launch(args: JacobiArgs) -> ExitCode {
     if args.style == Style::Async { launch_async(args) } else { subcommand::launch(args) }
 }
 

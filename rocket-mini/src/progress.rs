@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Write};
 use std::path::PathBuf;
 
 /// The line, which is absent if standard error is not a terminal, and the table.
-pub struct Progress {
+pub(crate) struct Progress {
     shown_at: Option<f64>,
     is_on: bool,
     history: Option<PathBuf>,
@@ -21,13 +21,13 @@ const RECORD_INTERVAL: f64 = 0.02;
 
 impl Progress {
     /// A line that is shown if it is `wanted` and there is a terminal, and a table in the file `history`.
-    pub fn new(wanted: bool, history: Option<PathBuf>) -> Self {
+    pub(crate) fn new(wanted: bool, history: Option<PathBuf>) -> Self {
         let is_on = wanted && std::io::stderr().is_terminal();
         Self { shown_at: None, is_on, history, recorded: None }
     }
 
     /// Reports that this many steps have been made, and shows a text.
-    pub fn step(&mut self, steps: usize, text: impl FnOnce() -> String) {
+    pub(crate) fn step(&mut self, steps: usize, text: impl FnOnce() -> String) {
         if self.history.is_some() {
             self.record(steps);
         }
@@ -56,7 +56,7 @@ impl Progress {
     }
 
     /// Shows a text, unless one was shown just before.
-    pub fn show(&mut self, text: impl FnOnce() -> String) {
+    pub(crate) fn show(&mut self, text: impl FnOnce() -> String) {
         if !self.is_on {
             return;
         }
@@ -69,7 +69,7 @@ impl Progress {
     }
 
     /// Removes the line.
-    pub fn clear(&self) {
+    pub(crate) fn clear(&self) {
         if self.shown_at.is_some() {
             write_to_terminal("\r\x1b[K");
         }

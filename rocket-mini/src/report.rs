@@ -7,12 +7,12 @@ use std::process::ExitCode;
 use rocket_mini::picture::WriteError;
 
 /// Prints a line of the report.
-pub fn line(name: &str, value: impl Display) {
+pub(crate) fn line(name: &str, value: impl Display) {
     println!("{name:<15}{value}");
 }
 
 /// Ends the report with the verdict: the status is 1 if something is wrong.
-pub fn verdict<E: Display>(verdict: Result<(), E>) -> ExitCode {
+pub(crate) fn verdict<E: Display>(verdict: Result<(), E>) -> ExitCode {
     match verdict {
         Ok(()) => {
             line("verification", "ok");
@@ -26,7 +26,7 @@ pub fn verdict<E: Display>(verdict: Result<(), E>) -> ExitCode {
 }
 
 /// Creates a directory and writes pictures to it, or ends the job, as the other ranks would wait forever.
-pub fn write_or_exit(folder: &Path, write: impl FnOnce() -> Result<(), WriteError>) {
+pub(crate) fn write_or_exit(folder: &Path, write: impl FnOnce() -> Result<(), WriteError>) {
     let made = std::fs::create_dir_all(folder).map_err(|error| WriteError::new(folder, error));
     if let Err(error) = made.and_then(|()| write()) {
         eprintln!("rocket-mini: {error}");
@@ -35,7 +35,7 @@ pub fn write_or_exit(folder: &Path, write: impl FnOnce() -> Result<(), WriteErro
 }
 
 /// A number that is not negative, for options.
-pub fn not_negative(text: &str) -> Result<f64, String> {
+pub(crate) fn not_negative(text: &str) -> Result<f64, String> {
     (text.parse())
         .ok()
         .filter(|value: &f64| value.is_finite() && *value >= 0.0)
@@ -43,7 +43,7 @@ pub fn not_negative(text: &str) -> Result<f64, String> {
 }
 
 /// A number above zero, for options.
-pub fn positive(text: &str) -> Result<f64, String> {
+pub(crate) fn positive(text: &str) -> Result<f64, String> {
     (text.parse())
         .ok()
         .filter(|value: &f64| value.is_finite() && *value > 0.0)

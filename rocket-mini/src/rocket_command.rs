@@ -18,7 +18,7 @@ use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 /// conservation. The exit status is 1 if something is wrong, if the gas blows up or the propellant has burned through,
 /// and 2 if the options are invalid.
 #[derive(clap::Args)]
-pub struct RocketArgs {
+pub(crate) struct RocketArgs {
     /// Cells of gas along the chamber
     #[arg(long, value_name = "CELLS", default_value_t = 48, value_parser = clap::value_parser!(u32).range(8..=4096))]
     size: u32,

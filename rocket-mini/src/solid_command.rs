@@ -15,7 +15,7 @@ use crate::subcommand::{CommonArgs, Refusal, Subcommand};
 /// The result is compared with a run on one part, to the solver's tolerance, and with known properties of the solution.
 /// The exit status is 1 if something is wrong, or if the solver does not converge, and 2 if the options are invalid.
 #[derive(clap::Args)]
-pub struct SolidArgs {
+pub(crate) struct SolidArgs {
     /// The problem to solve
     #[arg(long, value_enum, default_value_t = Problem::Vibration)]
     problem: Problem,

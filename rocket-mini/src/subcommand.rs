@@ -12,7 +12,7 @@ use crate::report::{line, verdict};
 
 /// The options of all subcommands.
 #[derive(clap::Args)]
-pub struct CommonArgs {
+pub(crate) struct CommonArgs {
     /// Do not verify the result against a run on one rank, nor in any other way
     #[arg(long)]
     pub no_verify: bool,
@@ -30,7 +30,7 @@ pub struct CommonArgs {
 }
 
 /// Why there is no result.
-pub enum Refusal {
+pub(crate) enum Refusal {
     /// The options are invalid for this many ranks: the status is 2.
     Usage(String),
     /// The run failed: the status is 1.
@@ -42,7 +42,7 @@ pub enum Refusal {
 }
 
 /// A solver that all ranks call, and rank 0's report about its result.
-pub trait Subcommand: Sized + Send + Sync + 'static {
+pub(crate) trait Subcommand: Sized + Send + Sync + 'static {
     /// The result on rank 0.
     type Run;
 
@@ -69,7 +69,7 @@ pub trait Subcommand: Sized + Send + Sync + 'static {
 }
 
 /// A subcommand that async ranks can run, too.
-pub trait AsyncSubcommand: Subcommand {
+pub(crate) trait AsyncSubcommand: Subcommand {
     /// The async twin of [`Subcommand::solve`].
     async fn solve_async(
         &self,
@@ -79,7 +79,7 @@ pub trait AsyncSubcommand: Subcommand {
 }
 
 /// Runs a subcommand on all ranks that its options request.
-pub fn launch<S: Subcommand>(subcommand: S) -> ExitCode {
+pub(crate) fn launch<S: Subcommand>(subcommand: S) -> ExitCode {
     let vrt = subcommand.common().vrt.clone();
     mpi::launch(vrt, move || {
         let Some((world, mut progress)) = begin(&subcommand) else { return ExitCode::FAILURE };
@@ -93,7 +93,7 @@ pub fn launch<S: Subcommand>(subcommand: S) -> ExitCode {
 }
 
 /// Runs a subcommand on all ranks, as async ranks.
-pub fn launch_async<S: AsyncSubcommand>(subcommand: S) -> ExitCode {
+pub(crate) fn launch_async<S: AsyncSubcommand>(subcommand: S) -> ExitCode {
     let vrt = subcommand.common().vrt.clone();
     // Ranks are futures without borrows, and run until the process ends.
     let subcommand: &'static S = Box::leak(Box::new(subcommand));
@@ -147,7 +147,7 @@ fn end<S: Subcommand>(
 }
 
 /// Prints what was computed, and whether it is right.
-pub fn report<S: Subcommand>(subcommand: &S, run: &S::Run) -> ExitCode {
+pub(crate) fn report<S: Subcommand>(subcommand: &S, run: &S::Run) -> ExitCode {
     subcommand.report(run);
     line("machine", vrt_cli::Machine::at_start());
     if subcommand.verifies() {

@@ -16,7 +16,7 @@ use crate::subcommand::{self, CommonArgs, Refusal, Subcommand};
 /// Only ranks of the same PE yield to each other: pass --pes 1. The exit status is 1 if a stack does not hold its
 /// previous contents, and 2 if the options are invalid.
 #[derive(clap::Args)]
-pub struct SwitchingArgs {
+pub(crate) struct SwitchingArgs {
     /// The stacks that are switched
     #[arg(long, value_enum, default_value_t = StacksName::Slots)]
     stacks: StacksName,
@@ -62,7 +62,7 @@ impl SwitchingArgs {
 }
 
 /// Runs the subcommand: as a job, except for threads, which need none.
-pub fn launch(args: SwitchingArgs) -> ExitCode {
+pub(crate) fn launch(args: SwitchingArgs) -> ExitCode {
     if args.stacks != StacksName::Threads {
         return subcommand::launch(args);
     }

@@ -11,7 +11,7 @@ use uts::{
 /// steals, and one-sided ones. The ranks are on two PEs by default; on one with --pes 1; on two nodes with --node-size
 /// 1, or as MPI processes.
 #[derive(Args, Clone, Debug)]
-pub struct CostsOptions {
+pub(crate) struct CostsOptions {
     /// Print a CSV table: a line of names and a line of nanoseconds
     #[arg(long)]
     csv: bool,
@@ -22,7 +22,7 @@ pub struct CostsOptions {
 }
 
 /// Measures, and prints a table.
-pub fn run(options: &CostsOptions) -> ExitCode {
+pub(crate) fn run(options: &CostsOptions) -> ExitCode {
     if options.vrt.ranks() < 2 {
         eprintln!("uts: costs between {} ranks: allowed are 2 or more", options.vrt.ranks());
         return ExitCode::from(crate::USAGE);

@@ -5,7 +5,7 @@ use uts::statistics::RankStatistics;
 
 /// A rank.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub(crate) struct Row {
     /// Its number.
     pub rank: usize,
     /// Nodes that it looked at.
@@ -45,7 +45,7 @@ pub struct Row {
 /// # Errors
 ///
 /// If it cannot be written.
-pub fn table(ranks: &[RankStatistics], seconds: f64) -> Result<Vec<u8>, csv::Error> {
+pub(crate) fn table(ranks: &[RankStatistics], seconds: f64) -> Result<Vec<u8>, csv::Error> {
     let mut writer = csv::Writer::from_writer(Vec::new());
     for (rank, RankStatistics { counts, traffic, times }) in ranks.iter().enumerate() {
         let [working, overhead, searching, idle] = times.seconds;

@@ -9,11 +9,11 @@ use signal_hook::{consts::SIGINT, flag};
 
 /// Whether Ctrl-C was pressed.
 #[derive(Debug)]
-pub struct Interruption(Arc<AtomicBool>);
+pub(crate) struct Interruption(Arc<AtomicBool>);
 
 impl Interruption {
     /// Catches it from now on. A second Ctrl-C ends the process at once.
-    pub fn watch() -> Self {
+    pub(crate) fn watch() -> Self {
         let came = Arc::new(AtomicBool::new(false));
         let status = i32::from(crate::INTERRUPTED);
         // In this order: the first time, the flag is not set yet. Where signals cannot be handled, the
@@ -24,7 +24,7 @@ impl Interruption {
     }
 
     /// Whether Ctrl-C was pressed.
-    pub fn came(&self) -> bool {
+    pub(crate) fn came(&self) -> bool {
         self.0.load(Ordering::Relaxed)
     }
 }

@@ -22,7 +22,7 @@ use uts::{
 #[derive(Parser, Clone, Debug)]
 #[command(name = "uts", version, group = ArgGroup::new("explicit").multiple(true),
           args_conflicts_with_subcommands = true)]
-pub struct Options {
+pub(crate) struct Options {
     /// The subcommand, if any.
     #[command(subcommand)]
     pub command: Option<Command>,
@@ -157,7 +157,7 @@ pub struct Options {
 
 /// The subcommands.
 #[derive(Subcommand, Clone, Debug)]
-pub enum Command {
+pub(crate) enum Command {
     /// Runs experiments of the papers; writes a CSV table and an SVG figure of each, and report.md
     Experiment(ExperimentOptions),
     /// Simulates searches by many processes, on a simulated clock and network
@@ -168,7 +168,7 @@ pub enum Command {
 
 /// Why the options are invalid.
 #[derive(Clone, Debug, PartialEq, Error)]
-pub enum OptionsError {
+pub(crate) enum OptionsError {
     /// No tree has this name.
     #[error("no tree `{name}`; trees: {known}")]
     UnknownTree {
@@ -224,7 +224,7 @@ impl Options {
     /// # Errors
     ///
     /// If its name is unknown, its parameters are invalid, or it may be infinite.
-    pub fn tree(&self) -> Result<Tree, OptionsError> {
+    pub(crate) fn tree(&self) -> Result<Tree, OptionsError> {
         let default = Parameters::DEFAULT;
         let parameters = match &self.tree {
             Some(name) => match named::find(name) {
@@ -262,7 +262,7 @@ impl Options {
     /// # Errors
     ///
     /// If it is unknown or not supported by this processor.
-    pub fn kernel(&self) -> Result<Kernel, OptionsError> {
+    pub(crate) fn kernel(&self) -> Result<Kernel, OptionsError> {
         let kernels = Kernel::available();
         if self.kernel == "auto" {
             return Ok(Kernel::fastest());
@@ -278,7 +278,7 @@ impl Options {
     /// # Errors
     ///
     /// If the search does not exist.
-    pub fn plan(&self) -> Result<Plan, OptionsError> {
+    pub(crate) fn plan(&self) -> Result<Plan, OptionsError> {
         let pes = self.vrt.pes() as usize;
         // In one thread any algorithm searches as well as another.
         let ranks = if self.sequential { 2 } else { self.vrt.ranks() as usize };
@@ -339,11 +339,11 @@ fn named<T: Copy>(text: &str, all: &[T], name: fn(T) -> &'static str) -> Result<
     })
 }
 
-pub fn algorithm(text: &str) -> Result<Algorithm, String> {
+pub(crate) fn algorithm(text: &str) -> Result<Algorithm, String> {
     named(text, &Algorithm::ALL, Algorithm::name)
 }
 
-pub fn termination(text: &str) -> Result<Termination, String> {
+pub(crate) fn termination(text: &str) -> Result<Termination, String> {
     named(text, &Termination::ALL, Termination::name)
 }
 
@@ -359,7 +359,7 @@ fn amount(text: &str) -> Result<Amount, String> {
     named(text, &Amount::ALL, Amount::name)
 }
 
-pub fn interval(text: &str) -> Result<Interval, String> {
+pub(crate) fn interval(text: &str) -> Result<Interval, String> {
     match text.parse() {
         _ if text == "adaptive" => Ok(Interval::Adaptive),
         Ok(nodes) if nodes > 0 => Ok(Interval::Fixed(nodes)),

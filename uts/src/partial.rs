@@ -21,21 +21,21 @@ const BYTES: usize = 8 * RankStatistics::WORDS;
 
 /// The file.
 #[derive(Clone, Debug)]
-pub struct Board(Option<Arc<File>>);
+pub(crate) struct Board(Option<Arc<File>>);
 
 impl Board {
     /// A new one. If there is no place for temporary files, there is no file and no partial result.
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(tempfile::tempfile().ok().map(Arc::new))
     }
 
     /// A writer for a rank. It borrows: a rank with a clone of something that existed before it could not move.
-    pub fn note(&self, rank: usize) -> Note<'_> {
+    pub(crate) fn note(&self, rank: usize) -> Note<'_> {
         Note { file: self.0.as_deref(), place: (rank * BYTES) as u64, last: None }
     }
 
     /// What this many ranks have written; `None` if no rank has.
-    pub fn read(&self, ranks: usize) -> Option<Vec<RankStatistics>> {
+    pub(crate) fn read(&self, ranks: usize) -> Option<Vec<RankStatistics>> {
         let file = self.0.as_ref()?;
         let mut any = false;
         let all = (0..ranks).map(|rank| {
@@ -55,7 +55,7 @@ impl Board {
 
 /// Where a rank writes.
 #[derive(Debug)]
-pub struct Note<'b> {
+pub(crate) struct Note<'b> {
     file: Option<&'b File>,
     place: u64,
     last: Option<Instant>,
@@ -63,7 +63,7 @@ pub struct Note<'b> {
 
 impl Note<'_> {
     /// Writes what was done so far, if it is time to.
-    pub fn write(&mut self, Progress { counts, traffic }: Progress) {
+    pub(crate) fn write(&mut self, Progress { counts, traffic }: Progress) {
         let Some(file) = self.file else { return };
         if self.last.is_some_and(|it| it.elapsed() < PERIOD) {
             return;

@@ -8,7 +8,7 @@ use uts::{
 
 /// The result of a run.
 #[derive(Clone, Debug)]
-pub struct Report<'a> {
+pub(crate) struct Report<'a> {
     /// What was searched and how, one item per line.
     pub heading: Vec<String>,
     /// What each rank did.
@@ -27,7 +27,7 @@ pub struct Report<'a> {
 
 /// The outcome of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub(crate) enum Outcome {
     /// The tree is the published one, as far as known.
     Right,
     /// It is not, or nodes were lost.
@@ -40,7 +40,7 @@ pub enum Outcome {
 
 impl Report<'_> {
     /// The last line, and the outcome.
-    pub fn verdict(&self) -> (String, Outcome) {
+    pub(crate) fn verdict(&self) -> (String, Outcome) {
         let totals = Totals::new(self.ranks);
         let (nodes, left) = (totals.nodes, totals.left);
         if self.interrupted {
@@ -63,7 +63,7 @@ impl Report<'_> {
     }
 
     /// The text, without the last line.
-    pub fn print(&self) -> String {
+    pub(crate) fn print(&self) -> String {
         let totals = Totals::new(self.ranks);
         let mut lines = self.heading.clone();
         lines.push(format!(

@@ -24,7 +24,7 @@ use vrt_cli::Progress;
 
 /// Simulates searches by many processes, on a simulated clock and network: of real trees, or by their law.
 #[derive(Args, Clone, Debug)]
-pub struct SimulateOptions {
+pub(crate) struct SimulateOptions {
     /// Numbers of processes, separated by commas
     #[arg(long, value_name = "NUMBERS", value_delimiter = ',', default_value = "1,2,4,8,16,32,64",
           value_parser = clap::value_parser!(u32).range(1..=1 << 24))]
@@ -108,7 +108,7 @@ pub struct SimulateOptions {
 
 /// Why there is no result.
 #[derive(Debug, Error)]
-pub enum SimulateError {
+pub(crate) enum SimulateError {
     /// No tree has this name.
     #[error("no tree `{name}`; trees: {known}")]
     UnknownTree {
@@ -160,7 +160,7 @@ pub enum SimulateError {
 
 impl SimulateError {
     /// Whether the command line is wrong.
-    pub fn is_usage(&self) -> bool {
+    pub(crate) fn is_usage(&self) -> bool {
         matches!(self, Self::UnknownTree { .. } | Self::Plan { .. } | Self::NoLaw(_))
     }
 }
@@ -170,7 +170,7 @@ impl SimulateError {
 /// # Errors
 ///
 /// If the tree or search does not exist, or cannot be simulated.
-pub fn run(options: &SimulateOptions) -> Result<(), SimulateError> {
+pub(crate) fn run(options: &SimulateOptions) -> Result<(), SimulateError> {
     if options.calibrate {
         return calibration::run();
     }

@@ -9,7 +9,7 @@ use uts::{
 
 /// The data to print.
 #[derive(Clone, Debug)]
-pub struct UtsText<'a> {
+pub(crate) struct UtsText<'a> {
     /// The tree.
     pub parameters: Parameters,
     /// How it was searched.
@@ -22,7 +22,7 @@ pub struct UtsText<'a> {
 
 impl UtsText<'_> {
     /// The text at this verbosity, 0 to 3.
-    pub fn print(&self, verbosity: u8) -> String {
+    pub(crate) fn print(&self, verbosity: u8) -> String {
         if verbosity == 0 {
             return self.line();
         }

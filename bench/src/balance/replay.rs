@@ -27,7 +27,7 @@ pub(super) struct Seconds {
 impl Seconds {
     /// Whether the fastest balancer here is among the fastest in real runs, and vice versa. Two of these are compared
     /// pairwise as they followed each other, which is more accurate than comparing both with a third one.
-    pub fn agrees_with(&self, real: &Times) -> bool {
+    pub(super) fn agrees_with(&self, real: &Times) -> bool {
         let there = Balancer::ALL.into_iter().filter(|it| !real.of(*it).is_empty());
         let there: Vec<(Balancer, f64)> =
             there.filter_map(|it| self.of(it).map(|seconds| (it, seconds))).collect();

@@ -20,10 +20,10 @@ pub(super) enum Peer {
 
 impl Peer {
     /// All of them, in the order of columns.
-    pub const ALL: [Self; 3] = [Self::OpenMpi, Self::AmpiThreads, Self::AmpiProcesses];
+    pub(super) const ALL: [Self; 3] = [Self::OpenMpi, Self::AmpiThreads, Self::AmpiProcesses];
 
     /// Its name in the table.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             Self::OpenMpi => "Open MPI",
             Self::AmpiThreads => "AMPI threads",
@@ -45,7 +45,7 @@ pub(super) struct Peers {
 
 impl Peers {
     /// The MPIs that can be measured.
-    pub fn present(&self) -> impl Iterator<Item = Peer> {
+    pub(super) fn present(&self) -> impl Iterator<Item = Peer> {
         Peer::ALL.into_iter().filter(|peer| match peer {
             Peer::OpenMpi => self.open_mpi.is_some(),
             Peer::AmpiThreads => self.ampi_threads.is_some(),
@@ -55,7 +55,7 @@ impl Peers {
 
     /// The command that runs a twin on a peer; `None` if the peer does not exist, or the twin is
     /// not for it.
-    pub fn command(&self, peer: Peer, twin: &Twin, is_quick: bool) -> Option<Command> {
+    pub(super) fn command(&self, peer: Peer, twin: &Twin, is_quick: bool) -> Option<Command> {
         if !twin.peers.contains(&peer) {
             return None;
         }
@@ -105,12 +105,12 @@ pub(super) struct PeerRuns {
 }
 
 impl PeerRuns {
-    pub fn new(peer: Peer) -> Self {
+    pub(super) fn new(peer: Peer) -> Self {
         Self { peer, runs: Vec::new(), failure: None }
     }
 
     /// Adds the outcome of a run; after a failed one, the earlier ones do not count.
-    pub fn add(&mut self, outcome: Result<f64, String>) {
+    pub(super) fn add(&mut self, outcome: Result<f64, String>) {
         match outcome {
             Ok(figure) => self.runs.push(figure),
             Err(reason) => {
@@ -121,12 +121,12 @@ impl PeerRuns {
     }
 
     /// The median of its seconds, or bytes.
-    pub fn seconds(&self) -> Option<f64> {
+    pub(super) fn seconds(&self) -> Option<f64> {
         Spread::of(self.runs.iter().copied()).map(|it| it.median)
     }
 
     /// The median of the ratios of consecutive runs, ours by the peer's.
-    pub fn ratio(&self, ours: &[f64]) -> Option<f64> {
+    pub(super) fn ratio(&self, ours: &[f64]) -> Option<f64> {
         ratio(ours, &self.runs)
     }
 }

@@ -21,7 +21,7 @@ pub(super) struct Report<'a> {
 }
 
 impl<'a> Report<'a> {
-    pub fn new(runner: &'a Runner) -> Self {
+    pub(super) fn new(runner: &'a Runner) -> Self {
         Self { runner, rows: Vec::new() }
     }
 
@@ -29,7 +29,7 @@ impl<'a> Report<'a> {
         self.runner.peers.present().collect()
     }
 
-    pub fn print_head(&self) {
+    pub(super) fn print_head(&self) {
         let Machine { processor, cores, .. } = Machine::at_start();
         let l2 = machine::second_level_cache()
             .map_or("unknown".to_owned(), |it| format!("{} KiB", it >> 10));
@@ -45,7 +45,7 @@ impl<'a> Report<'a> {
     }
 
     /// Adds a row and prints it at once.
-    pub fn add(&mut self, figures: Figures) {
+    pub(super) fn add(&mut self, figures: Figures) {
         println!("{}", line(&figures, &self.peers()));
         for PeerRuns { peer, failure, .. } in &figures.peers {
             if let Some(failure) = failure {
@@ -55,7 +55,7 @@ impl<'a> Report<'a> {
         self.rows.push(figures);
     }
 
-    pub fn print_foot(&self) {
+    pub(super) fn print_foot(&self) {
         let met = self.rows.iter().filter(|row| row.is_met() == Some(true));
         println!(
             "{} of {} targets met; medians of {} runs each; the reference is Open MPI, \
@@ -74,7 +74,7 @@ impl<'a> Report<'a> {
     /// # Errors
     ///
     /// If the file cannot be written.
-    pub fn write(&self, path: &Path) -> Result<(), Error> {
+    pub(super) fn write(&self, path: &Path) -> Result<(), Error> {
         write_file(path, &format!("{:#}\n", self.json()))
     }
 
@@ -83,7 +83,7 @@ impl<'a> Report<'a> {
     /// # Errors
     ///
     /// If a file cannot be written.
-    pub fn write_markdown(&self, folder: &Path) -> Result<(), Error> {
+    pub(super) fn write_markdown(&self, folder: &Path) -> Result<(), Error> {
         markdown::write(folder, &self.rows, &self.peers())
     }
 

@@ -78,7 +78,7 @@ impl<T: Into<String>> From<T> for Program {
 
 impl Program {
     /// The program's name and its arguments.
-    pub fn words(&self, is_quick: bool) -> Vec<&str> {
+    pub(super) fn words(&self, is_quick: bool) -> Vec<&str> {
         let chosen = |word| match str::split_once(word, '|') {
             Some((full, quick)) => [full, quick][usize::from(is_quick)],
             None => word,
@@ -105,30 +105,30 @@ const APART: &[Peer] = &[Peer::OpenMpi, Peer::AmpiProcesses];
 
 impl Row {
     /// A row without a reference.
-    pub fn new(name: &str, title: &str, target: Target, vrt: impl Into<Program>) -> Self {
+    pub(super) fn new(name: &str, title: &str, target: Target, vrt: impl Into<Program>) -> Self {
         let unit = if let Target::Bytes(_) = target { Unit::Memory } else { Unit::Time };
         let (name, title, vrt) = (name.to_owned(), title.to_owned(), vrt.into());
         Self { name, title, target, unit, vrt, reference: Reference::None, twin: None }
     }
 
     /// Its figure is the bandwidth of an operation that moves this many bytes.
-    pub fn of_bytes(self, bytes: f64) -> Self {
+    pub(super) fn of_bytes(self, bytes: f64) -> Self {
         Self { unit: Unit::Bandwidth(bytes), ..self }
     }
 
     /// Its reference is another program of vrt.
-    pub fn against(self, program: impl Into<Program>) -> Self {
+    pub(super) fn against(self, program: impl Into<Program>) -> Self {
         Self { reference: Reference::Vrt(program.into()), ..self }
     }
 
     /// Its reference is a C program with this many processes on Open MPI; other MPIs run that, too.
-    pub fn beside(self, processes: u32, program: impl Into<Program>) -> Self {
+    pub(super) fn beside(self, processes: u32, program: impl Into<Program>) -> Self {
         let peers = if self.vrt.through_mpi { APART } else { &Peer::ALL };
         Self { reference: Reference::OpenMpi, ..self.twin(peers, 2, processes, program) }
     }
 
     /// A C program does the same on these MPIs.
-    pub fn twin(
+    pub(super) fn twin(
         self,
         peers: &'static [Peer],
         pes: u32,
@@ -142,7 +142,7 @@ impl Row {
 impl Target {
     /// Whether a figure meets the target; `None` if the reference that it needs is missing. `ratio`
     /// is that of the seconds, ours by theirs.
-    pub fn is_met(self, seconds: f64, ratio: Option<f64>) -> Option<bool> {
+    pub(super) fn is_met(self, seconds: f64, ratio: Option<f64>) -> Option<bool> {
         match self {
             Self::Seconds(most) | Self::Bytes(most) => Some(seconds <= most),
             Self::TimesReference(most) => ratio.map(|ratio| ratio <= most),

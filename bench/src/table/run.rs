@@ -38,12 +38,12 @@ pub(super) struct Figures {
 
 impl Figures {
     /// The median of vrt's seconds, or bytes.
-    pub fn vrt_seconds(&self) -> f64 {
+    pub(super) fn vrt_seconds(&self) -> f64 {
         median(&self.vrt)
     }
 
     /// The runs of the reference.
-    pub fn reference(&self) -> &[f64] {
+    pub(super) fn reference(&self) -> &[f64] {
         match self.row.reference {
             Reference::OpenMpi => {
                 let open_mpi = self.peers.iter().find(|it| it.peer == Peer::OpenMpi);
@@ -54,17 +54,17 @@ impl Figures {
     }
 
     /// The median of the reference's seconds.
-    pub fn reference_seconds(&self) -> Option<f64> {
+    pub(super) fn reference_seconds(&self) -> Option<f64> {
         Spread::of(self.reference().iter().copied()).map(|it| it.median)
     }
 
     /// The median of the pairs' ratios of seconds, ours by the reference's.
-    pub fn ratio(&self) -> Option<f64> {
+    pub(super) fn ratio(&self) -> Option<f64> {
         ratio(&self.vrt, self.reference())
     }
 
     /// The MPIs that are faster, with the ratio of seconds, ours by theirs.
-    pub fn loses_to(&self) -> Vec<(Peer, f64)> {
+    pub(super) fn loses_to(&self) -> Vec<(Peer, f64)> {
         (self.peers.iter())
             .filter_map(|it| Some((it.peer, it.ratio(&self.vrt)?)))
             .filter(|(_, ratio)| *ratio > 1.0)
@@ -72,7 +72,7 @@ impl Figures {
     }
 
     /// Whether the target is met, if known.
-    pub fn is_met(&self) -> Option<bool> {
+    pub(super) fn is_met(&self) -> Option<bool> {
         self.row.target.is_met(self.vrt_seconds(), self.ratio())
     }
 }
@@ -94,7 +94,7 @@ impl Runner {
     /// # Errors
     ///
     /// If a program of vrt fails, or two solvers have different results.
-    pub fn run(&self, row: &Row) -> Result<Figures, Error> {
+    pub(super) fn run(&self, row: &Row) -> Result<Figures, Error> {
         let command =
             |peer| row.twin.as_ref().and_then(|it| self.peers.command(peer, it, self.is_quick));
         let mut figures = Figures {

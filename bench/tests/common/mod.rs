@@ -3,7 +3,7 @@
 use std::process::Command;
 
 /// A command that starts one of our programs, and kills it if it hangs.
-pub fn limited(program: &str) -> Command {
+pub(crate) fn limited(program: &str) -> Command {
     let mut command = Command::new("timeout");
     command.args(["--kill-after=5", "300", program]);
     command

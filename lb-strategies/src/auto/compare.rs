@@ -140,7 +140,7 @@ pub(crate) struct Row {
 }
 
 impl Row {
-    pub fn of<T>(points: &[T], rate: impl Fn(&T) -> f64) -> Option<Row> {
+    pub(super) fn of<T>(points: &[T], rate: impl Fn(&T) -> f64) -> Option<Row> {
         if points.is_empty() {
             return None;
         }
@@ -153,7 +153,7 @@ impl Row {
     }
 
     /// A lower bound for the mean of many more numbers.
-    pub fn at_least(&self) -> f64 {
+    pub(super) fn at_least(&self) -> f64 {
         self.mean - HARDLY * self.error
     }
 

@@ -34,7 +34,7 @@ impl LoadHistory {
     /// Samples are long enough if they have at least this part of the intended length.
     const NEARLY: f64 = 0.75;
 
-    pub fn note(&mut self, sample: &Sample) {
+    pub(super) fn note(&mut self, sample: &Sample) {
         let push = |kept: &mut VecDeque<f64>, value: f64| {
             if kept.len() == Self::KEPT {
                 kept.pop_front();
@@ -52,12 +52,12 @@ impl LoadHistory {
     }
 
     /// The number of samples in which any of these objects was seen.
-    pub fn samples(&self, ids: &[u32]) -> usize {
+    pub(super) fn samples(&self, ids: &[u32]) -> usize {
         ids.iter().filter_map(|id| Some(self.loads.get(id)?.len())).max().unwrap_or(0)
     }
 
     /// The mean load of an object in the selected samples.
-    pub fn load(&self, id: u32, which: Which) -> f64 {
+    pub(super) fn load(&self, id: u32, which: Which) -> f64 {
         let Some(loads) = self.loads.get(&id).filter(|loads| !loads.is_empty()) else { return 0.0 };
         let range = Self::range(which, loads.len());
         let count = range.len() as f64;
@@ -84,7 +84,7 @@ impl LoadHistory {
     /// those, and mispredict the gain. So the more of the scatter is noise, the closer each load is moved to the mean
     /// of its PE (the estimator of James and Stein, 1961, with a positive part). The sum over the objects of a PE is
     /// unchanged.
-    pub fn loads(&self, sample: &Sample, which: Which) -> Vec<f64> {
+    pub(super) fn loads(&self, sample: &Sample, which: Which) -> Vec<f64> {
         let mut loads: Vec<f64> = sample.ids.iter().map(|id| self.load(*id, which)).collect();
         let mut pes: HashMap<usize, Vec<usize>> = HashMap::new();
         for (number, object) in sample.model.objects().iter().enumerate() {
@@ -115,7 +115,7 @@ impl LoadHistory {
 
     /// Sets the length of samples: shorter ones are merged with their neighbours, or forgotten if there are too few of
     /// them.
-    pub fn join(&mut self, seconds: f64) {
+    pub(super) fn join(&mut self, seconds: f64) {
         let groups = groups(self.lengths.make_contiguous(), Self::NEARLY * seconds);
         for loads in self.loads.values_mut() {
             let missing = self.lengths.len() - loads.len();

@@ -25,24 +25,24 @@ pub(super) struct Interval {
 
 impl Interval {
     /// This length in seconds, or one that is determined while the job runs.
-    pub fn new(fixed: Option<f64>) -> Interval {
+    pub(super) fn new(fixed: Option<f64>) -> Interval {
         let least = fixed.unwrap_or(RANGE.0);
         Interval { for_events: least, against_noise: least, since: 0, is_fixed: fixed.is_some() }
     }
 
     /// Begins with the length that a previous run needed.
-    pub fn begin_with(&mut self, seconds: f64) {
+    pub(super) fn begin_with(&mut self, seconds: f64) {
         if !self.is_fixed && seconds.is_finite() {
             self.against_noise = seconds.clamp(RANGE.0, RANGE.1);
         }
     }
 
-    pub fn seconds(&self) -> f64 {
+    pub(super) fn seconds(&self) -> f64 {
         self.for_events.max(self.against_noise)
     }
 
     /// Adapts the length to the last sample and the points; returns whether the next sample is longer than this one.
-    pub fn fit(&mut self, sample: &Sample, points: &[Point]) -> bool {
+    pub(super) fn fit(&mut self, sample: &Sample, points: &[Point]) -> bool {
         if self.is_fixed {
             return false;
         }

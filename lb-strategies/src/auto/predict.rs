@@ -64,14 +64,14 @@ impl MessageScale {
     const LEAST_ERROR: f64 = 0.25;
 
     /// The cost of messages.
-    pub fn times(self, cost: MessageCost) -> MessageCost {
+    pub(super) fn times(self, cost: MessageCost) -> MessageCost {
         MessageCost { fixed: self.times * cost.fixed, per_byte: self.times * cost.per_byte }
     }
 
     /// Learns from the change that a placement has brought: the part that load does not explain is due to messages. The
     /// new value is the mean of the previous value and the observed one, weighted by certainty (a one-dimensional
     /// Kalman filter).
-    pub fn learn(&mut self, saving: Saving, change: Change) {
+    pub(super) fn learn(&mut self, saving: Saving, change: Change) {
         // Of each second, by messages as they were measured.
         let by_messages = saving.by_messages / self.times;
         if by_messages == 0.0 {
@@ -107,7 +107,7 @@ impl Scene {
     ///
     /// If another program takes a PE's core for longer than PEs run between waits for each other, all run as slowly as
     /// that PE, however little work it has.
-    pub fn seconds(&self, placement: &[usize]) -> f64 {
+    pub(super) fn seconds(&self, placement: &[usize]) -> f64 {
         self.seconds_of(placement, |object| self.model.objects()[object].load)
     }
 
@@ -152,7 +152,7 @@ impl Scene {
 
     /// Whether other programs slow some PEs down for longer than the others can continue without them: predictions are
     /// rough then.
-    pub fn is_rough(&self) -> bool {
+    pub(super) fn is_rough(&self) -> bool {
         let round = self.round();
         (0..self.pes.len()).any(|pe| self.is_shared(pe) && self.pes[pe].slice > round)
     }
@@ -163,7 +163,7 @@ impl Scene {
     }
 
     /// The same for the current placement.
-    pub fn seconds_today(&self) -> f64 {
+    pub(super) fn seconds_today(&self) -> f64 {
         self.seconds(&self.today())
     }
 
@@ -173,17 +173,17 @@ impl Scene {
 
     /// How much faster the job would run with a placement, as a part. Waiting of the busiest PE is assumed to be
     /// unchanged.
-    pub fn gain(&self, placement: &[usize]) -> f64 {
+    pub(super) fn gain(&self, placement: &[usize]) -> f64 {
         faster(self.seconds_today() - self.seconds(placement))
     }
 
     /// The same with other loads.
-    pub fn gain_of(&self, placement: &[usize], load: impl Fn(usize) -> f64) -> f64 {
+    pub(super) fn gain_of(&self, placement: &[usize], load: impl Fn(usize) -> f64) -> f64 {
         faster(self.seconds_of(&self.today(), &load) - self.seconds_of(placement, &load))
     }
 
     /// What a placement saves of each second: by the distribution of load, and by messages between nodes.
-    pub fn saving(&self, placement: &[usize]) -> Saving {
+    pub(super) fn saving(&self, placement: &[usize]) -> Saving {
         let without = |scene: &Scene| scene.seconds_today() - scene.seconds(placement);
         let all = without(self);
         let free = Scene {
@@ -197,7 +197,7 @@ impl Scene {
     }
 
     /// An upper bound for the gain of any placement.
-    pub fn most_gain(&self) -> f64 {
+    pub(super) fn most_gain(&self) -> f64 {
         let all: f64 = self.model.objects().iter().map(|object| object.load).sum();
         let speed: f64 = (0..self.pes.len()).map(|pe| self.own_speed(pe)).sum();
         faster(self.seconds_today() - all / speed)
@@ -244,7 +244,7 @@ pub(crate) enum Speeds {
 
 impl Candidate {
     /// Its name in reports.
-    pub fn name(&self) -> String {
+    pub(super) fn name(&self) -> String {
         let name = self.strategy.name();
         match self.speeds {
             Speeds::Measured => name.to_owned(),
@@ -255,7 +255,7 @@ impl Candidate {
 
     /// The placement that it proposes, if it differs from today's; `horizon` is the number of seconds that it is
     /// expected to last.
-    pub fn place(&self, scene: &Scene, horizon: f64, seed: u64) -> Option<Vec<usize>> {
+    pub(super) fn place(&self, scene: &Scene, horizon: f64, seed: u64) -> Option<Vec<usize>> {
         /// With this speed, a PE gets nothing that fits elsewhere.
         const HARDLY: f64 = 1e-6;
         let mut config = Config::new(self.strategy);

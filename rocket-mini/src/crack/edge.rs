@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 /// The traction that an edge bears before it is no longer bonded.
-pub const STRENGTH: f64 = 5.0;
+pub(super) const STRENGTH: f64 = 5.0;
 /// How far its sides part before it is broken.
 const REACH: f64 = 2e-3;
 /// How far they part while the edge is intact, just after it was inserted: this determines its

@@ -15,29 +15,29 @@ pub type Place = (usize, usize, bool);
 
 /// The faces of a strip.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Faces {
+pub(super) struct Faces {
     heats: BTreeMap<Place, Heat>,
 }
 
 impl Faces {
     /// Marks an edge as filled with gas.
-    pub fn expose(&mut self, place: Place) {
+    pub(super) fn expose(&mut self, place: Place) {
         self.heats.entry(place).or_insert_with(Heat::cold);
     }
 
     /// Advances by `dt` with gas at `pressure`. A profile has this many `points`.
-    pub fn warm(&mut self, pressure: f64, dt: f64, points: usize) {
+    pub(super) fn warm(&mut self, pressure: f64, dt: f64, points: usize) {
         let rate = Problem::Chamber.propellant().rate(pressure);
         self.heats.values_mut().for_each(|heat| heat.advance(rate, dt, points));
     }
 
     /// Number of edges whose faces are warming up.
-    pub fn warming(&self) -> usize {
+    pub(super) fn warming(&self) -> usize {
         self.heats.values().filter(|heat| heat.is_warming()).count()
     }
 
     /// The heat of each face above that of cold propellant, per area.
-    pub fn stored(&self) -> impl Iterator<Item = (Place, f64)> {
+    pub(super) fn stored(&self) -> impl Iterator<Item = (Place, f64)> {
         self.heats.iter().map(|(place, heat)| (*place, heat.stored()))
     }
 }

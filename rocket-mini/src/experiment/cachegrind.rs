@@ -8,11 +8,11 @@ use super::catalog::Job;
 use super::run::Outcome;
 
 /// The simulator.
-pub const PROGRAM: &str = "valgrind";
+pub(super) const PROGRAM: &str = "valgrind";
 
 /// The counts: with [`run`], per step.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Counts {
+pub(super) struct Counts {
     /// Instructions.
     pub instructions: f64,
     /// Data accesses that missed the first-level cache.
@@ -22,7 +22,7 @@ pub struct Counts {
 }
 
 /// Runs a job with more steps, and `shorter`, with fewer: the cost of a step is computed from the difference.
-pub fn run(job: &Job, shorter: &str) -> Result<Outcome, ExperimentError> {
+pub(super) fn run(job: &Job, shorter: &str) -> Result<Outcome, ExperimentError> {
     let (more, counts) = count(&job.arguments)?;
     let (fewer, before) = count(shorter)?;
     let steps = more - fewer;

@@ -2,7 +2,7 @@
 
 /// An experiment: jobs, and how to show them.
 #[derive(Clone, Copy, Debug)]
-pub struct Experiment {
+pub(super) struct Experiment {
     /// Its name on the command line.
     pub name: &'static str,
     /// The heading.
@@ -17,7 +17,7 @@ pub struct Experiment {
 
 /// What a figure shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Shape {
+pub(super) enum Shape {
     /// A point for each job.
     Points {
         /// What the horizontal axis shows.
@@ -31,7 +31,7 @@ pub enum Shape {
 
 /// What a point shows of its job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Value {
+pub(super) enum Value {
     /// Steps per second.
     Rate,
     /// The same, relative to the first job of the line.
@@ -46,7 +46,7 @@ pub enum Value {
 
 /// A run of the program, or of a twin.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub(super) struct Job {
     /// The line of the figure that it belongs to.
     pub series: String,
     /// Its position on the horizontal axis.
@@ -99,7 +99,7 @@ fn with_and_without(line: &str, balancer: Balancer, is_disturbed: bool) -> Vec<J
 }
 
 /// All experiments.
-pub const EXPERIMENTS: &[Experiment] = &[
+pub(super) const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "crack",
         title: "Figure 1: a crack that spreads",

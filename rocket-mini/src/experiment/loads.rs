@@ -10,11 +10,11 @@ use lb_strategies::{LoadModelError, create, strategies};
 
 /// The periods of a run, between the balancer's measurements of the costs of ranks.
 #[derive(Clone, Debug, Default)]
-pub struct Loads(Vec<RecordedPhase>);
+pub(super) struct Loads(Vec<RecordedPhase>);
 
 /// A balancer, and the result that it would have had.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Replay {
+pub(super) struct Replay {
     /// The balancer.
     pub name: &'static str,
     /// Seconds of all periods.
@@ -25,7 +25,7 @@ pub struct Replay {
 
 /// How well load was balanced again after it had shifted.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Recovery {
+pub(super) struct Recovery {
     /// The median part of the ideal over all periods except the first two.
     pub median: f64,
     /// The part of these periods that reached [`NEAR`] of the ideal.
@@ -35,11 +35,11 @@ pub struct Recovery {
 }
 
 /// The goal, as a part of the ideal.
-pub const NEAR: f64 = 0.9;
+pub(super) const NEAR: f64 = 0.9;
 
 impl Loads {
     /// Reads the output of `--lb-dump NAME`, and removes it: otherwise it would be taken for that of the next run.
-    pub fn take(name: &Path) -> Result<Loads, DataFileError> {
+    pub(super) fn take(name: &Path) -> Result<Loads, DataFileError> {
         let file_of = |pe: usize| -> PathBuf {
             let mut file = name.as_os_str().to_owned();
             file.push(format!(".{pe}.json"));
@@ -55,7 +55,7 @@ impl Loads {
 
     /// The middle of each period in seconds, and the part of the time of PEs in which ranks worked: the throughput
     /// there, relative to that of PEs that never wait.
-    pub fn efficiencies(&self) -> Vec<(f64, f64)> {
+    pub(super) fn efficiencies(&self) -> Vec<(f64, f64)> {
         let mut begin = 0.0;
         let point = |phase: &RecordedPhase| {
             let middle = begin + 0.5 * phase.seconds;
@@ -66,14 +66,14 @@ impl Loads {
     }
 
     /// The same, for all periods together; `None` if there are none.
-    pub fn of_ideal(&self) -> Option<f64> {
+    pub(super) fn of_ideal(&self) -> Option<f64> {
         let seconds: f64 = self.0.iter().map(|phase| phase.seconds).sum();
         let worked: f64 = self.0.iter().map(|phase| phase.seconds * phase.efficiency()).sum();
         (seconds > 0.0).then(|| worked / seconds)
     }
 
     /// The recovery after the first two periods; `None` if there are no others.
-    pub fn recovery(&self) -> Option<Recovery> {
+    pub(super) fn recovery(&self) -> Option<Recovery> {
         let later: Vec<f64> = self.0.iter().skip(2).map(RecordedPhase::efficiency).collect();
         let median = experiments::Spread::of(later.iter().copied())?.median;
         let is_near = |efficiency: &f64| *efficiency >= NEAR;
@@ -83,7 +83,7 @@ impl Loads {
     }
 
     /// The results that each strategy, deciding after each period, and `auto` would have had, fastest first.
-    pub fn replays(&self) -> Result<Vec<Replay>, LoadModelError> {
+    pub(super) fn replays(&self) -> Result<Vec<Replay>, LoadModelError> {
         let mut replays = Vec::new();
         let mut add = |name, decider| {
             let replayed = replay::replay(&self.0, decider)?;
@@ -108,14 +108,14 @@ impl Loads {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use lb_strategies::auto::{MessageCost, PeState};
     use lb_strategies::{LoadModel, Object, Pe};
 
     use super::*;
 
     /// Periods of one second on two PEs, with these loads of the ranks on the first and the second PE.
-    pub fn loads(periods: &[[f64; 2]]) -> Loads {
+    pub(crate) fn loads(periods: &[[f64; 2]]) -> Loads {
         let phase = |each: &[f64; 2]| {
             let objects = (0..8).map(|id| Object::new(each[id / 4] / 4.0, id / 4)).collect();
             RecordedPhase {

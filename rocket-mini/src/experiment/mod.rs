@@ -26,7 +26,7 @@ use twins::Twins;
 /// is 1 if a job fails, a file cannot be written or a required program is missing, and 2 if the experiment does not
 /// exist.
 #[derive(clap::Args)]
-pub struct ExperimentArgs {
+pub(crate) struct ExperimentArgs {
     /// Which one: all, or crack, rocket, external, external-long, ratios, caches, switching, tables, styles
     #[arg(value_name = "NAME")]
     name: String,
@@ -46,7 +46,7 @@ pub struct ExperimentArgs {
 
 /// Why there is no report.
 #[derive(Debug, thiserror::Error)]
-pub enum ExperimentError {
+pub(crate) enum ExperimentError {
     /// No experiment has this name.
     #[error(transparent)]
     Unknown(#[from] experiments::Unknown),
@@ -97,7 +97,7 @@ pub enum ExperimentError {
 }
 
 /// Runs the requested experiments, and prints their paragraphs.
-pub fn run(args: &ExperimentArgs) -> ExitCode {
+pub(crate) fn run(args: &ExperimentArgs) -> ExitCode {
     match make(args) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

@@ -11,7 +11,7 @@ use super::loads::{NEAR, Recovery};
 use super::run::{Outcome, Uses};
 
 /// The labels at the axes.
-pub fn labels(experiment: &Experiment) -> Labels<'static> {
+pub(super) fn labels(experiment: &Experiment) -> Labels<'static> {
     let (x, y) = match experiment.shape {
         Shape::Points { axis, value: Value::RelativeRate } => (axis, "rate, relative to the first"),
         Shape::Points { axis, value: Value::Rate } => (axis, "iterations/s"),
@@ -29,7 +29,7 @@ pub fn labels(experiment: &Experiment) -> Labels<'static> {
 const PARTS: usize = 40;
 
 /// The lines of the figure.
-pub fn lines(experiment: &Experiment, jobs: &[Job], best: &[&Outcome]) -> Vec<Series> {
+pub(super) fn lines(experiment: &Experiment, jobs: &[Job], best: &[&Outcome]) -> Vec<Series> {
     let mut lines: Vec<Series> = Vec::new();
     for (job, outcome) in jobs.iter().zip(best) {
         let value = match experiment.shape {
@@ -62,7 +62,7 @@ pub fn lines(experiment: &Experiment, jobs: &[Job], best: &[&Outcome]) -> Vec<Se
 }
 
 /// The results of the runs of each line, where lines are points; relative to the first one if the figure is.
-pub fn bars(
+pub(super) fn bars(
     experiment: &Experiment,
     jobs: &[Job],
     runs: &[Vec<Outcome>],
@@ -90,14 +90,14 @@ pub fn bars(
 }
 
 /// For each job, how close it came to the ideal over time.
-pub fn efficiencies(jobs: &[Job], best: &[&Outcome]) -> Vec<Series> {
+pub(super) fn efficiencies(jobs: &[Job], best: &[&Outcome]) -> Vec<Series> {
     let line =
         |(job, outcome): (&Job, &&Outcome)| (job.series.clone(), outcome.loads.efficiencies());
     jobs.iter().zip(best).map(line).collect()
 }
 
 /// The experiment in words.
-pub fn paragraph(
+pub(super) fn paragraph(
     experiment: &Experiment,
     jobs: &[Job],
     best: &[&Outcome],

@@ -14,7 +14,7 @@ use super::loads::Loads;
 
 /// The measurements of a run.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub(super) struct Outcome {
     /// Seconds of all steps.
     pub seconds: f64,
     /// Steps, or iterations.
@@ -33,7 +33,7 @@ pub struct Outcome {
 
 /// Shares of the time, in percent: means over PEs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Uses {
+pub(super) struct Uses {
     /// In ranks.
     pub ranks: f64,
     /// Idle.
@@ -47,12 +47,12 @@ pub struct Uses {
 
 impl Outcome {
     /// Steps per second.
-    pub fn rate(&self) -> f64 {
+    pub(super) fn rate(&self) -> f64 {
         self.steps / self.seconds
     }
 
     /// Steps per second in each of this many parts of the run, with the middle of each part.
-    pub fn rates(&self, parts: usize) -> Vec<(f64, f64)> {
+    pub(super) fn rates(&self, parts: usize) -> Vec<(f64, f64)> {
         let Some((end, _)) = self.course.last() else { return Vec::new() };
         let steps_at = |time: f64| {
             let after = self.course.partition_point(|(seconds, _)| *seconds < time);
@@ -73,7 +73,7 @@ impl Outcome {
     }
 
     /// Parses a report and the statistics of the PEs.
-    pub fn of(report: &str, statistics: &str, course: &str) -> Option<Self> {
+    pub(super) fn of(report: &str, statistics: &str, course: &str) -> Option<Self> {
         let word = |name: &str| {
             let text = report.lines().find_map(|line| line.strip_prefix(name))?.trim();
             text.split([' ', ',']).next()
@@ -108,7 +108,7 @@ impl Outcome {
 }
 
 /// Whether two results are equal: checksums in all digits, numbers up to the tolerance of a solver.
-pub fn agree(a: &str, b: &str) -> bool {
+pub(super) fn agree(a: &str, b: &str) -> bool {
     let is_number = |text: &str| text.contains('.');
     match (a.parse::<f64>(), b.parse::<f64>()) {
         (Ok(x), Ok(y)) if is_number(a) && is_number(b) => (x - y).abs() <= 1e-5 * x.abs(),
@@ -117,10 +117,14 @@ pub fn agree(a: &str, b: &str) -> bool {
 }
 
 /// When another program computes: its start and its duration in seconds.
-pub type Disturbance = Option<(f64, f64)>;
+pub(super) type Disturbance = Option<(f64, f64)>;
 
 /// Runs the job. Its results are verified by tests, not here, where that takes time.
-pub fn run(job: &Job, folder: &Path, disturbance: Disturbance) -> Result<Outcome, ExperimentError> {
+pub(super) fn run(
+    job: &Job,
+    folder: &Path,
+    disturbance: Disturbance,
+) -> Result<Outcome, ExperimentError> {
     let fail = |why: String| ExperimentError::Job { line: job.arguments.clone(), why };
     let program = std::env::current_exe().map_err(|it| fail(it.to_string()))?;
     let history = folder.join("course.csv");

@@ -15,13 +15,13 @@ const SOURCES: [(&str, &str); 4] = [
 ];
 
 /// The compiler of Open MPI.
-pub const COMPILER: &str = "mpicc.openmpi";
+pub(super) const COMPILER: &str = "mpicc.openmpi";
 /// The launcher of Open MPI.
-pub const LAUNCHER: &str = "mpirun.openmpi";
+pub(super) const LAUNCHER: &str = "mpirun.openmpi";
 
 /// Compiled twins, in a temporary directory that is removed when this is dropped.
 #[derive(Debug)]
-pub struct Twins {
+pub(super) struct Twins {
     folder: PathBuf,
 }
 
@@ -34,7 +34,7 @@ impl Drop for Twins {
 
 impl Twins {
     /// Compiles them in a directory that is created below `out`.
-    pub fn compile(out: &Path) -> Result<Self, ExperimentError> {
+    pub(super) fn compile(out: &Path) -> Result<Self, ExperimentError> {
         let twins = Self { folder: out.join("twins") };
         let folder = &twins.folder;
         let fail = |line: &str, why: String| ExperimentError::Twin { line: line.to_owned(), why };
@@ -65,7 +65,7 @@ impl Twins {
     }
 
     /// Runs one, as this many processes, each on its own core if there are enough.
-    pub fn run(&self, line: &str, processes: u32) -> Result<Outcome, ExperimentError> {
+    pub(super) fn run(&self, line: &str, processes: u32) -> Result<Outcome, ExperimentError> {
         let fail = |why: String| ExperimentError::Twin { line: line.to_owned(), why };
         let mut words = line.split_whitespace();
         let name = words.next().ok_or_else(|| fail("no twin is named".to_owned()))?;

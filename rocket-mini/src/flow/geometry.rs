@@ -26,14 +26,14 @@ impl Tilt {
 
     /// The areas of faces at a fraction of the height, from column `i` on.
     #[inline(always)]
-    pub fn area(&self, share: f64, i: usize) -> Lanes {
+    pub(super) fn area(&self, share: f64, i: usize) -> Lanes {
         let [x, y, z] = self.vector(share, i);
         (x * x + y * y + z * z).sqrt()
     }
 
     /// Their unit normals.
     #[inline(always)]
-    pub fn normal(&self, share: f64, i: usize) -> [Lanes; 3] {
+    pub(super) fn normal(&self, share: f64, i: usize) -> [Lanes; 3] {
         let one = Lanes::ONE / self.area(share, i);
         let [x, y, z] = self.vector(share, i);
         [x * one, y * one, z * one]
@@ -41,14 +41,14 @@ impl Tilt {
 
     /// How fast they move along their normals.
     #[inline(always)]
-    pub fn speed(&self, share: f64, i: usize) -> Lanes {
+    pub(super) fn speed(&self, share: f64, i: usize) -> Lanes {
         let moved = load(&self.burned, i) + load(&self.moved, i);
         Lanes::splat(share) * moved * (Lanes::ONE / self.area(share, i))
     }
 
     /// The normal of one face, its speed along the normal, and the volume of propellant that burns there, per area and
     /// time.
-    pub fn at(&self, share: f64, i: usize) -> ([f64; 3], [f64; 2]) {
+    pub(super) fn at(&self, share: f64, i: usize) -> ([f64; 3], [f64; 2]) {
         let [x, y, z] = [share * self.along_x[i], self.column, share * self.along_z[i]];
         let one = 1.0 / (x * x + y * y + z * z).sqrt();
         let speed = share * (self.burned[i] + self.moved[i]) * one;

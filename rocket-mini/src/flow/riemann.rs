@@ -8,7 +8,7 @@ use libm::pow;
 use super::gas::Gas;
 
 /// A state of one-dimensional flow: density, velocity, pressure.
-pub type State = [f64; 3];
+pub(super) type State = [f64; 3];
 
 /// Two states that meet at the origin at time zero, and the state between their waves.
 #[derive(Clone, Copy, Debug)]

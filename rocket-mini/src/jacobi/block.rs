@@ -57,7 +57,7 @@ impl Block {
     /// # Errors
     ///
     /// [`Error::OutOfMemory`] if the grids cannot be allocated.
-    pub fn new(
+    pub(super) fn new(
         problem: Problem,
         extent: Extent,
         is_shared: impl Fn(Face) -> bool,
@@ -89,7 +89,7 @@ impl Block {
     /// Makes the next iterate the current one. If `change` is given, adds each cell's change to it.
     ///
     /// A costly cell is computed repeatedly with the same result.
-    pub fn sweep(&mut self, costly: Option<Costly>, mut change: Option<&mut Change>) {
+    pub(super) fn sweep(&mut self, costly: Option<Costly>, mut change: Option<&mut Change>) {
         let size = self.problem.size;
         let Extent { start: [_, _, first_z], lengths: [nx, ny, nz] } = self.extent;
         let (along_y, along_z) = self.strides();
@@ -133,7 +133,7 @@ impl Block {
     }
 
     /// Prepares the messages to the neighbours.
-    pub fn pack(&mut self) {
+    pub(super) fn pack(&mut self) {
         let [_, ny, _] = self.extent.lengths;
         let layers = [self.y_layer(1), self.y_layer(ny)];
         let (cells, _) = grids(&mut self.cells, self.distance, self.second_is_current);
@@ -149,7 +149,7 @@ impl Block {
     /// The data to exchange across each face, in the order of [`Face::ALL`]; none across x and y
     /// where there is no neighbour. The planes across z include the ghost cells at their edges,
     /// which are never read.
-    pub fn faces(&mut self) -> [FaceCells<'_>; 6] {
+    pub(super) fn faces(&mut self) -> [FaceCells<'_>; 6] {
         let (_, along_z) = self.strides();
         let end = self.index([0, 0, self.extent.lengths[2] + 1]);
         let (cells, _) = grids(&mut self.cells, self.distance, self.second_is_current);
@@ -171,7 +171,7 @@ impl Block {
     }
 
     /// The data to exchange across one face.
-    pub fn face(&mut self, face: Face) -> FaceCells<'_> {
+    pub(super) fn face(&mut self, face: Face) -> FaceCells<'_> {
         let [west, east, south, north, below, above] = self.faces();
         match face {
             Face::West => west,
@@ -184,7 +184,7 @@ impl Block {
     }
 
     /// Stores the messages of the neighbours.
-    pub fn unpack(&mut self) {
+    pub(super) fn unpack(&mut self) {
         let [_, ny, _] = self.extent.lengths;
         let layers = [self.y_layer(0), self.y_layer(ny + 1)];
         let (cells, _) = grids(&mut self.cells, self.distance, self.second_is_current);
@@ -198,7 +198,7 @@ impl Block {
     }
 
     /// Calls `visit` with the number of each cell in the domain, its position, and its value.
-    pub fn for_each_cell(&self, mut visit: impl FnMut(u64, [usize; 3], f64)) {
+    pub(super) fn for_each_cell(&self, mut visit: impl FnMut(u64, [usize; 3], f64)) {
         let [nx, ny, nz] = self.extent.lengths;
         let size = self.problem.size;
         for z in 0..nz {

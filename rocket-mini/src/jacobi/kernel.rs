@@ -25,7 +25,7 @@ impl Stencil<'_> {
     ///
     /// If a row of neighbours is too short for `new`.
     #[inline(always)]
-    pub fn relax(&self, new: &mut [f64]) {
+    pub(super) fn relax(&self, new: &mut [f64]) {
         // Slices of one length leave no bounds checks in the loop.
         let n = new.len();
         let (west, east) = (&self.centre[..n], &self.centre[2..n + 2]);
@@ -57,7 +57,7 @@ impl Change {
     ///
     /// If the rows differ in length.
     #[inline]
-    pub fn add_row(&mut self, old: &[f64], new: &[f64]) {
+    pub(super) fn add_row(&mut self, old: &[f64], new: &[f64]) {
         assert_eq!(old.len(), new.len());
         let (old, new) = (old.chunks_exact(LANES), new.chunks_exact(LANES));
         let (old_rest, new_rest) = (old.remainder(), new.remainder());
@@ -68,12 +68,12 @@ impl Change {
     }
 
     /// The largest change of a cell.
-    pub fn largest(&self) -> f64 {
+    pub(super) fn largest(&self) -> f64 {
         self.largest.iter().copied().fold(0.0, f64::max)
     }
 
     /// The sum of the squares of all changes.
-    pub fn squares(&self) -> f64 {
+    pub(super) fn squares(&self) -> f64 {
         self.squares.iter().sum()
     }
 

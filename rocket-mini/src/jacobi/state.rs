@@ -22,7 +22,7 @@ pub(super) struct State {
 
 impl State {
     /// The state at the beginning; all ranks are ready.
-    pub fn new() -> Self {
+    pub(super) fn new() -> Self {
         Self {
             residuals: Vec::new(),
             converged: false,
@@ -34,24 +34,24 @@ impl State {
     }
 
     /// Whether nothing is left to do.
-    pub fn is_done(&self, settings: &Settings) -> bool {
+    pub(super) fn is_done(&self, settings: &Settings) -> bool {
         self.converged || self.iterations >= settings.max_iterations
     }
 
     /// Whether ranks offer themselves to be moved after this iteration.
-    pub fn may_move(&self, settings: &Settings) -> bool {
+    pub(super) fn may_move(&self, settings: &Settings) -> bool {
         settings.migrate_every > 0 && self.iterations.is_multiple_of(settings.migrate_every)
     }
 
     /// Adds a check: the changes of this rank, and the residual of all.
-    pub fn check(&mut self, settings: &Settings, change: &Change, residual: f64) {
+    pub(super) fn check(&mut self, settings: &Settings, change: &Change, residual: f64) {
         self.squares = change.squares();
         self.residuals.push(residual);
         self.converged = residual < settings.tolerance;
     }
 
     /// This rank's contribution at the end.
-    pub fn summary<'a>(
+    pub(super) fn summary<'a>(
         &self,
         settings: &Settings,
         blocks: impl IntoIterator<Item = &'a Block>,
@@ -73,7 +73,7 @@ impl State {
     }
 
     /// The outcome, from the contributions of all ranks.
-    pub fn outcome(
+    pub(super) fn outcome(
         self,
         settings: &Settings,
         grid: ProcessGrid,
@@ -115,7 +115,7 @@ pub(super) struct Gathered {
 
 impl Summary {
     /// Gathers those of all ranks.
-    pub fn gather(&self, world: &SimpleCommunicator) -> Gathered {
+    pub(super) fn gather(&self, world: &SimpleCommunicator) -> Gathered {
         let (mut all, row) = self.room(world);
         world.all_gather_into(&self.checksum, &mut all.checksums[..]);
         world.all_gather_into(&row[..], &mut all.numbers[..]);
@@ -123,7 +123,7 @@ impl Summary {
     }
 
     /// The async twin of [`Summary::gather`].
-    pub async fn gather_async(&self, world: &SimpleCommunicator) -> Gathered {
+    pub(super) async fn gather_async(&self, world: &SimpleCommunicator) -> Gathered {
         let (mut all, row) = self.room(world);
         world.all_gather_into_async(&self.checksum, &mut all.checksums[..]).await;
         world.all_gather_into_async(&row[..], &mut all.numbers[..]).await;

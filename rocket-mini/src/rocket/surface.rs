@@ -9,7 +9,7 @@ use crate::solid::{Part, Vector};
 
 /// The surface from the point of view of a rank.
 #[derive(Debug, serde::Serialize, serde::Deserialize)]
-pub struct Surface {
+pub(super) struct Surface {
     part: Part,
     elements: [usize; 3],
     /// The faces of the propellant's part, seen from below: those of its columns.
@@ -23,13 +23,13 @@ pub struct Surface {
 }
 
 /// What the gas sends to the propellant.
-pub struct Told {
+pub(super) struct Told {
     values: Vec<[f64; 5]>,
 }
 
 impl Surface {
     /// Finds out whose gas touches whose propellant. All ranks must call this.
-    pub fn discover(
+    pub(super) fn discover(
         world: &SimpleCommunicator,
         settings: &Settings,
         block: &Block,
@@ -60,7 +60,7 @@ impl Surface {
 
     /// Sends heights and pressures to the propellant. `applied` is how far the propellant has moved
     /// the corners of columns; without it, heights are those of the propellant at rest.
-    pub fn tell(&self, world: &SimpleCommunicator, block: &Block, applied: &[f64]) -> Told {
+    pub(super) fn tell(&self, world: &SimpleCommunicator, block: &Block, applied: &[f64]) -> Told {
         let [nx, ny, nz] = block.extent().lengths;
         let at_rest = |i: usize, k: usize| block.height(i, k) - applied[k * (nx + 1) + i];
         let mut values = Vec::with_capacity(nx * nz);
@@ -76,7 +76,7 @@ impl Surface {
     }
 
     /// The positions of the part's nodes when the propellant is at rest; `None` if some column has burned through.
-    pub fn places(&self, told: &Told) -> Option<Vec<Vector>> {
+    pub(super) fn places(&self, told: &Told) -> Option<Vec<Vector>> {
         let Part { start, end } = self.part;
         let [size_x, size_y, size_z] = PROBLEM.size();
         let along =
@@ -106,7 +106,7 @@ impl Surface {
     }
 
     /// The forces of the gas on the part's nodes, from this part's faces.
-    pub fn load(&self, told: &Told) -> Vec<Vector> {
+    pub(super) fn load(&self, told: &Told) -> Vec<Vector> {
         let mut load = vec![[0.0; 3]; self.part.node_count()];
         if self.part.start[1] > 0 {
             return load;
@@ -123,7 +123,7 @@ impl Surface {
     }
 
     /// How far the propellant has moved the corners of the gas's columns.
-    pub fn displacements(&self, world: &SimpleCommunicator, u: &[Vector]) -> Vec<f64> {
+    pub(super) fn displacements(&self, world: &SimpleCommunicator, u: &[Vector]) -> Vec<f64> {
         let at_surface = self.part.start[1] == 0;
         let values: Vec<[f64; 4]> = (self.face_nodes())
             .filter(|_| at_surface)
@@ -138,7 +138,7 @@ impl Surface {
     }
 
     /// The greatest number of ranks that this one receives from or sends to.
-    pub fn partners(&self) -> usize {
+    pub(super) fn partners(&self) -> usize {
         [self.up.partners(), self.down.partners()].into_iter().flatten().max().unwrap_or(0)
     }
 

@@ -66,7 +66,7 @@ impl Element {
 }
 
 /// Whether an element with nodes at these positions is inside out at no Gauss point.
-pub fn is_sound(nodes: &[Vector; 8]) -> bool {
+pub(super) fn is_sound(nodes: &[Vector; 8]) -> bool {
     (0..8).all(|point| gradients(nodes, gauss_point(point)).is_some())
 }
 
@@ -110,14 +110,14 @@ fn gradients(nodes: &[Vector; 8], at: Vector) -> Option<([Vector; 8], f64)> {
 }
 
 /// The determinant of a matrix.
-pub fn determinant(m: &Coupling) -> f64 {
+pub(super) fn determinant(m: &Coupling) -> f64 {
     m[0][0] * (m[1][1] * m[2][2] - m[1][2] * m[2][1])
         - m[0][1] * (m[1][0] * m[2][2] - m[1][2] * m[2][0])
         + m[0][2] * (m[1][0] * m[2][1] - m[1][1] * m[2][0])
 }
 
 /// The inverse of a matrix whose determinant is not zero.
-pub fn inverse(m: &Coupling) -> Coupling {
+pub(super) fn inverse(m: &Coupling) -> Coupling {
     let determinant = determinant(m);
     std::array::from_fn(|i| {
         std::array::from_fn(|j| {

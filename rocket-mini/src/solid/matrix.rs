@@ -6,7 +6,7 @@ use super::element::{Coupling, Vector};
 
 /// The matrix. Rows are stored contiguously, so that a product passes over memory once.
 #[derive(Clone, Debug, Serialize, Deserialize)]
-pub struct Matrix {
+pub(super) struct Matrix {
     /// Where each row begins, and where the last one ends.
     starts: Vec<usize>,
     columns: Vec<u32>,
@@ -16,7 +16,7 @@ pub struct Matrix {
 impl Matrix {
     /// The matrix with these rows, each of which lists the nodes coupled with its node, and the
     /// couplings.
-    pub fn new(rows: Vec<Vec<(usize, Coupling)>>) -> Self {
+    pub(super) fn new(rows: Vec<Vec<(usize, Coupling)>>) -> Self {
         let count = rows.iter().map(Vec::len).sum();
         let mut matrix = Self {
             starts: Vec::with_capacity(rows.len() + 1),
@@ -34,14 +34,14 @@ impl Matrix {
     }
 
     /// The couplings of a node.
-    pub fn row(&self, node: usize) -> impl Iterator<Item = (usize, &Coupling)> {
+    pub(super) fn row(&self, node: usize) -> impl Iterator<Item = (usize, &Coupling)> {
         let row = self.starts[node]..self.starts[node + 1];
         let columns = self.columns[row.clone()].iter().map(|column| *column as usize);
         columns.zip(&self.couplings[row])
     }
 
     /// The product with a vector.
-    pub fn multiply(&self, vector: &[Vector], product: &mut [Vector]) {
+    pub(super) fn multiply(&self, vector: &[Vector], product: &mut [Vector]) {
         for (node, product) in product.iter_mut().enumerate() {
             let mut sum = [0.0; 3];
             for (column, coupling) in self.row(node) {

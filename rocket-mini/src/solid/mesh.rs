@@ -332,13 +332,13 @@ impl Mesh {
 }
 
 #[cfg(test)]
-pub mod tests {
+pub(super) mod tests {
     use std::fmt::Write as _;
 
     use super::*;
 
     /// A file with a grid of `cells` deformed by `place`, whose points and cells are in no order.
-    pub fn file(cells: [usize; 3], place: impl Fn(Vector) -> Vector) -> String {
+    pub(crate) fn file(cells: [usize; 3], place: impl Fn(Vector) -> Vector) -> String {
         let [nx, ny, nz] = cells;
         let points = (nx + 1) * (ny + 1) * (nz + 1);
         // A number that shares no factor with the number of things visits all of them.
@@ -375,7 +375,7 @@ pub mod tests {
     }
 
     /// A quarter of a tube along x.
-    pub fn tube([x, y, z]: Vector) -> Vector {
+    pub(crate) fn tube([x, y, z]: Vector) -> Vector {
         let (radius, angle) = (1.0 + 0.5 * y, std::f64::consts::FRAC_PI_2 * z);
         [4.0 * x, radius * angle.cos(), radius * angle.sin()]
     }

@@ -147,7 +147,7 @@ impl Problem {
 
 const AMPLITUDE: f64 = 1e-3;
 /// The force across the far end of a beam.
-pub const FORCE: f64 = 0.1;
+pub(super) const FORCE: f64 = 0.1;
 
 fn linear([x, y, z]: Vector) -> Vector {
     let u = 0.1 + 0.3 * x - 0.2 * y + 0.05 * z;

@@ -7,7 +7,7 @@ const WORDS: usize = 32;
 
 /// The result of using a stack.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Used {
+pub(super) struct Used {
     /// Bytes from the caller's frame to the deepest call.
     pub depth: usize,
     /// Calls whose words had changed when they returned.
@@ -16,7 +16,7 @@ pub struct Used {
 
 /// Calls itself until `depth` bytes of the stack are in use, and calls `inner` there. The words on the stack contain
 /// `mark`.
-pub fn at_depth(depth: usize, mark: u64, inner: &mut dyn FnMut()) -> Used {
+pub(super) fn at_depth(depth: usize, mark: u64, inner: &mut dyn FnMut()) -> Used {
     let top = 0_u8;
     descend(std::ptr::from_ref(black_box(&top)).addr(), depth, mark, inner)
 }

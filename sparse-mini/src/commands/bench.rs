@@ -14,7 +14,7 @@ use super::{positive, protocols};
 /// Prints the microseconds per round with each protocol (with --exchange: with that one), among all
 /// ranks or some of them. The exit status is 1 if messages were lost or changed.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Number of different targets of each rank in a round
     #[arg(short, long, value_name = "COUNT", default_value_t = 6)]
     k: usize,
@@ -44,7 +44,7 @@ pub struct Args {
 }
 
 /// Runs one rank.
-pub fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &Args) -> ExitCode {
     let Some(universe) = mpi::initialize() else { return ExitCode::FAILURE };
     let world = universe.world();
     let (me, all) = (world.rank() as usize, world.size() as usize);

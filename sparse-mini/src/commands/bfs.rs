@@ -14,7 +14,7 @@ use super::{line, positive};
 ///
 /// Distances are checked arc by arc; the exit status is 1 if one is wrong.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// balanced: each rank has a random graph and a few arcs to others; or kronecker: Graph500's
     #[arg(long, value_name = "KIND", default_value = "balanced")]
     graph: Kind,
@@ -71,7 +71,7 @@ struct State {
 }
 
 /// Runs one rank.
-pub fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &Args) -> ExitCode {
     let Some(universe) = mpi::initialize() else { return ExitCode::FAILURE };
     let world = universe.world();
     let graph = match args.graph {

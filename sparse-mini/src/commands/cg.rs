@@ -16,7 +16,7 @@ use super::{line, positive, positive_number};
 /// The right-hand side is the one whose solution is all ones. The exit status is 1 if the solution
 /// is wrong.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// laplace2d:N, laplace3d:N, box3d:N (N points per side), or a Matrix Market file
     #[arg(long, value_name = "MATRIX", default_value = "laplace3d:32")]
     matrix: String,
@@ -42,7 +42,7 @@ pub struct Args {
 }
 
 /// Starts the program before there are ranks: the matrix is read once.
-pub fn launch(args: Box<Args>) -> ExitCode {
+pub(crate) fn launch(args: Box<Args>) -> ExitCode {
     let matrix = match matrix(&args.matrix) {
         Ok(matrix) => matrix,
         Err(error) => return super::usage(&format!("--matrix: {error}")),

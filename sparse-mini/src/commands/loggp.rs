@@ -12,7 +12,7 @@ use sparse_mini::loggp::{Measured, measure};
 /// nodes. The file written by --output can be given to --loggp of any job, and to `simulate
 /// --machine`.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Write everything to this file, as JSON
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -22,7 +22,7 @@ pub struct Args {
 }
 
 /// Runs one rank.
-pub fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &Args) -> ExitCode {
     let Some(universe) = mpi::initialize() else { return ExitCode::FAILURE };
     let world = universe.world();
     if world.size() < 2 {

@@ -13,7 +13,7 @@ use super::{line, positive_number};
 ///
 /// The exit status is 1 if bodies are lost, or energy is not conserved.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// Number of bodies, three quarters of them in the first galaxy
     #[arg(long, value_name = "COUNT", default_value_t = 20_000, value_parser = clap::value_parser!(u64).range(2..=1 << 32))]
     bodies: u64,
@@ -77,7 +77,7 @@ struct State {
 }
 
 /// Runs one rank.
-pub fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &Args) -> ExitCode {
     let Some(universe) = mpi::initialize() else { return ExitCode::FAILURE };
     let world = universe.world();
     let settings = Settings {

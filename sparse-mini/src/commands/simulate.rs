@@ -13,7 +13,7 @@ use super::{positive, usage};
 ///
 /// Prints the microseconds of one exchange, and the gain of NBX over the best of PEX and PCX.
 #[derive(Clone, Debug, clap::Args)]
-pub struct Args {
+pub(crate) struct Args {
     /// intrepid, jaguar or bigred (the paper's), or a file written by `sparse-mini loggp`
     #[arg(long, value_name = "MACHINE", default_value = "intrepid")]
     machine: String,
@@ -62,7 +62,7 @@ fn machine(name: &str) -> Result<Machine, String> {
 }
 
 /// Runs the simulation.
-pub fn run(args: &Args) -> ExitCode {
+pub(crate) fn run(args: &Args) -> ExitCode {
     let machine = match machine(&args.machine) {
         Ok(machine) => machine,
         Err(error) => return usage(&error),

@@ -16,7 +16,7 @@ use uts::{
 };
 
 /// The heading.
-pub const TITLE: &str = "Beside the authors' program";
+pub(super) const TITLE: &str = "Beside the authors' program";
 
 /// The name of its files.
 const NAME: &str = "beside";
@@ -133,7 +133,7 @@ impl Plan {
 /// # Errors
 ///
 /// If a run fails or finds the wrong tree, or a file cannot be written.
-pub fn run(
+pub(super) fn run(
     reference: &Reference,
     quick: bool,
     repeat: u32,

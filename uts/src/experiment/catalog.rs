@@ -2,7 +2,7 @@
 
 /// An experiment: jobs, and how to show them.
 #[derive(Clone, Copy, Debug)]
-pub struct Experiment {
+pub(super) struct Experiment {
     /// Its name on the command line.
     pub name: &'static str,
     /// The heading.
@@ -21,7 +21,7 @@ pub struct Experiment {
 
 /// What is shown of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Measure {
+pub(crate) enum Measure {
     /// Million nodes per second.
     Rate,
     /// Percentage of the nodes that were looked at by the rank with the most.
@@ -32,7 +32,7 @@ pub enum Measure {
 
 impl Measure {
     /// What the vertical axis shows.
-    pub fn axis(self) -> &'static str {
+    pub(crate) fn axis(self) -> &'static str {
         match self {
             Self::Rate => "million nodes/s",
             Self::LargestShare => "% of all nodes by the busiest rank",
@@ -43,7 +43,7 @@ impl Measure {
 
 /// A run of the program.
 #[derive(Clone, Debug)]
-pub struct Job {
+pub(crate) struct Job {
     /// The line of the figure that it belongs to.
     pub series: String,
     /// Its position on the horizontal axis.
@@ -63,7 +63,7 @@ const PARALLEL: [&str; 6] =
     ["steal", "steal-2007", "hierarchical", "shared-2006", "share", "static"];
 
 /// All experiments.
-pub const EXPERIMENTS: &[Experiment] = &[
+pub(super) const EXPERIMENTS: &[Experiment] = &[
     Experiment {
         name: "sequential",
         title: "Sequential rates",

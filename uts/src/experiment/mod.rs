@@ -14,18 +14,18 @@ mod run;
 mod scaling;
 mod sweep;
 
-pub use catalog::Job;
+pub(crate) use catalog::Job;
 use catalog::{EXPERIMENTS, Experiment};
 use clap::Args;
 use experiments::Folder;
 use reference::Reference;
-pub use run::run as run_job;
+pub(crate) use run::run as run_job;
 use std::path::PathBuf;
 use thiserror::Error;
 
 /// Runs experiments of the papers; writes a CSV table and an SVG figure of each, and report.md.
 #[derive(Args, Clone, Debug)]
-pub struct ExperimentOptions {
+pub(crate) struct ExperimentOptions {
     /// Which one: all, or sequential, polling, release, chunk, shares, ranks, prefetch, balancer, trees, scaling,
     /// beside
     #[arg(value_name = "NAME")]
@@ -61,7 +61,7 @@ pub struct ExperimentOptions {
 
 /// Why there is no report.
 #[derive(Debug, Error)]
-pub enum ExperimentError {
+pub(crate) enum ExperimentError {
     /// No experiment has this name.
     #[error(transparent)]
     Unknown(#[from] experiments::Unknown),
@@ -113,7 +113,7 @@ pub enum ExperimentError {
 
 impl ExperimentError {
     /// Whether the command line is wrong.
-    pub fn is_usage(&self) -> bool {
+    pub(crate) fn is_usage(&self) -> bool {
         match self {
             Self::Unknown(_) | Self::NoReference => true,
             Self::ReferenceUnused(_) | Self::MissingReference { .. } => true,
@@ -146,7 +146,7 @@ impl Any {
 /// # Errors
 ///
 /// If the experiment does not exist, a job fails or a file cannot be written.
-pub fn run(options: &ExperimentOptions) -> Result<(), ExperimentError> {
+pub(crate) fn run(options: &ExperimentOptions) -> Result<(), ExperimentError> {
     let ExperimentOptions { name, repeat, .. } = options;
     let sweeps = EXPERIMENTS.iter().map(Any::Sweep);
     let all: Vec<Any> = sweeps.chain([Any::Scaling, Any::Beside]).collect();

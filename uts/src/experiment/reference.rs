@@ -12,7 +12,7 @@ use uts::{
 
 /// Where the program is.
 #[derive(Clone, Debug)]
-pub struct Reference {
+pub(super) struct Reference {
     sequential: PathBuf,
     parallel: PathBuf,
     /// The launcher: a program, and its first arguments.
@@ -26,7 +26,7 @@ const PARALLEL: [&str; 2] = ["uts-mpi-ws-nt", "uts-mpi-ws"];
 
 /// The result of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Found {
+pub(super) struct Found {
     /// Its reported tree size.
     pub size: Published,
     /// Its reported time in seconds.
@@ -39,7 +39,7 @@ impl Reference {
     /// # Errors
     ///
     /// If one is missing.
-    pub fn find(folder: &Path, launcher: &str) -> Result<Self, ExperimentError> {
+    pub(super) fn find(folder: &Path, launcher: &str) -> Result<Self, ExperimentError> {
         let find = |names: &[&'static str]| {
             let missing = ExperimentError::MissingReference {
                 program: names[names.len() - 1],
@@ -61,7 +61,7 @@ impl Reference {
     /// # Errors
     ///
     /// If the program fails, or finds another tree.
-    pub fn run_sequentially(&self, tree: &Named) -> Result<Found, ExperimentError> {
+    pub(super) fn run_sequentially(&self, tree: &Named) -> Result<Found, ExperimentError> {
         run(Command::new(&self.sequential), tree)
     }
 
@@ -70,7 +70,7 @@ impl Reference {
     /// # Errors
     ///
     /// If the program fails, or finds another tree.
-    pub fn run(&self, tree: &Named, processes: u32) -> Result<Found, ExperimentError> {
+    pub(super) fn run(&self, tree: &Named, processes: u32) -> Result<Found, ExperimentError> {
         let mut words = self.launcher.split_whitespace();
         let mut command = Command::new(words.next().unwrap_or_default());
         command.args(words).args(["-n", &processes.to_string()]).arg(&self.parallel);

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 
 /// The measurements of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Seconds from the first node to the last.
     pub seconds: f64,
     /// Nodes of the tree.
@@ -26,7 +26,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// The value in the figure; `None` if there is none.
-    pub fn value(&self, measure: Measure) -> Option<f64> {
+    pub(crate) fn value(&self, measure: Measure) -> Option<f64> {
         match measure {
             Measure::Rate => Some(self.nodes as f64 / self.seconds / 1e6),
             Measure::LargestShare => Some(100.0 * self.most as f64 / self.nodes as f64),
@@ -57,7 +57,7 @@ impl Outcome {
 }
 
 /// Runs the job. It must find the tree as published.
-pub fn run(job: &Job) -> Result<Outcome, ExperimentError> {
+pub(crate) fn run(job: &Job) -> Result<Outcome, ExperimentError> {
     let fail = |why: String| ExperimentError::Job { line: job.arguments.clone(), why };
     let program = std::env::current_exe().map_err(|it| fail(it.to_string()))?;
     let output = Command::new(program)

@@ -221,7 +221,7 @@ impl Found {
 /// # Errors
 ///
 /// If a simulation finds the wrong tree or a file cannot be written.
-pub fn run(folder: &mut Folder) -> Result<(), ExperimentError> {
+pub(super) fn run(folder: &mut Folder) -> Result<(), ExperimentError> {
     let figures = figures();
     let found = simulate_all(&figures, MOST_EVENTS)?;
     for (figure, found) in figures.iter().zip(found).rev() {

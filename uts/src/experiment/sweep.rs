@@ -17,7 +17,7 @@ use experiments::{
 /// # Errors
 ///
 /// If a job fails or a file cannot be written.
-pub fn run(
+pub(super) fn run(
     experiment: &Experiment,
     repeat: u32,
     folder: &mut Folder,

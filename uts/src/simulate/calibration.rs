@@ -28,7 +28,7 @@ const ALLOWED: f64 = 10.0;
 /// # Errors
 ///
 /// If a run fails, or rates differ too much.
-pub fn run() -> Result<(), SimulateError> {
+pub(super) fn run() -> Result<(), SimulateError> {
     let pairs: Vec<(&str, Algorithm)> =
         TREES.iter().flat_map(|tree| Algorithm::ALL.map(|it| (*tree, it))).collect();
     let mut progress = Progress::new(true);

@@ -2,7 +2,7 @@
 
 /// A set of numbers in which the next member is found quickly however far it is.
 #[derive(Debug)]
-pub struct Bits {
+pub(super) struct Bits {
     words: Vec<u64>,
     /// A bit for each of `words` that is not 0.
     summary: Vec<u64>,
@@ -10,13 +10,13 @@ pub struct Bits {
 
 impl Bits {
     /// The empty set of numbers below `size`.
-    pub fn new(size: usize) -> Self {
+    pub(super) fn new(size: usize) -> Self {
         let words = size.div_ceil(64);
         Self { words: vec![0; words], summary: vec![0; words.div_ceil(64)] }
     }
 
     /// Inserts or removes a number.
-    pub fn set(&mut self, number: usize, is_in: bool) {
+    pub(super) fn set(&mut self, number: usize, is_in: bool) {
         let (word, bit) = (number / 64, 1 << (number % 64));
         if is_in {
             self.words[word] |= bit;
@@ -32,7 +32,7 @@ impl Bits {
     }
 
     /// The first number in `from..to`.
-    pub fn first(&self, from: usize, to: usize) -> Option<usize> {
+    pub(super) fn first(&self, from: usize, to: usize) -> Option<usize> {
         if from >= to {
             return None;
         }

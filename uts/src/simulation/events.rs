@@ -4,14 +4,14 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 /// Future events. Of two at the same time, the one that was pushed first comes first.
 #[derive(Debug)]
-pub struct Events<W> {
+pub(super) struct Events<W> {
     queue: BinaryHeap<Reverse<Event<W>>>,
     told: u64,
 }
 
 /// Something that happens to a process.
 #[derive(Debug)]
-pub struct Event<W> {
+pub(super) struct Event<W> {
     /// Its time, in nanoseconds.
     pub at: f64,
     number: u64,
@@ -23,23 +23,23 @@ pub struct Event<W> {
 
 impl<W> Events<W> {
     /// No events, with room for this many.
-    pub fn with_capacity(events: usize) -> Self {
+    pub(super) fn with_capacity(events: usize) -> Self {
         Self { queue: BinaryHeap::with_capacity(events), told: 0 }
     }
 
     /// Adds an event.
-    pub fn push(&mut self, at: f64, process: usize, what: W) {
+    pub(super) fn push(&mut self, at: f64, process: usize, what: W) {
         self.told += 1;
         self.queue.push(Reverse(Event { at, number: self.told, process, what }));
     }
 
     /// The next event.
-    pub fn pop(&mut self) -> Option<Event<W>> {
+    pub(super) fn pop(&mut self) -> Option<Event<W>> {
         self.queue.pop().map(|Reverse(event)| event)
     }
 
     /// The number of events pushed.
-    pub fn told(&self) -> u64 {
+    pub(super) fn told(&self) -> u64 {
         self.told
     }
 }

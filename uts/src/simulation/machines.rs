@@ -17,7 +17,7 @@ use crate::{
 };
 
 /// All processes.
-pub struct World<M> {
+pub(super) struct World<M> {
     processes: Vec<Process<M>>,
     costs: Costs,
     events: Events<What>,
@@ -44,7 +44,7 @@ enum What {
 
 impl<M: Machine> World<M> {
     /// Processes at the beginning of a search.
-    pub fn new(machines: Vec<M>, costs: Costs) -> Self {
+    pub(super) fn new(machines: Vec<M>, costs: Costs) -> Self {
         let process =
             |machine| Process { machine, arrived: vec![], busy: 0.0, worked: 0.0, awake: true };
         let processes: Vec<_> = machines.into_iter().map(process).collect();
@@ -54,7 +54,7 @@ impl<M: Machine> World<M> {
     }
 
     /// Simulates the search.
-    pub fn run(mut self, most: u64) -> Result<Simulated, SimulationError> {
+    pub(super) fn run(mut self, most: u64) -> Result<Simulated, SimulationError> {
         let mut last: f64 = 0.0;
         while let Some(Event { at, process, what, .. }) = self.events.pop() {
             if self.events.told() > most {

@@ -42,7 +42,7 @@ const BLOCKS: usize = 64;
 const SLOTS: usize = 64;
 
 /// Simulates a search. The plan must be one for this many processes.
-pub fn run<N: OpenNodes>(
+pub(super) fn run<N: OpenNodes>(
     new: impl Fn() -> N,
     plan: Plan,
     processes: usize,

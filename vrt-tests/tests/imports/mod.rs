@@ -8,7 +8,7 @@ use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 /// A crate, as its files.
 #[derive(Debug, Default)]
-pub struct Crate {
+pub(crate) struct Crate {
     /// By path of the module: what its file says.
     modules: BTreeMap<Vec<String>, Module>,
 }
@@ -152,7 +152,7 @@ fn file_of(before: &[TokenTree]) -> Option<String> {
 
 impl Crate {
     /// The crate whose sources are in a folder.
-    pub fn read(source: &Path) -> Crate {
+    pub(crate) fn read(source: &Path) -> Crate {
         let mut all = Crate::default();
         let root = ["lib.rs", "main.rs"].map(|root| source.join(root));
         let root = root.iter().find(|root| root.exists()).unwrap();
@@ -247,7 +247,7 @@ impl Crate {
     }
 
     /// For each file, those that it imports.
-    pub fn imports(&self) -> BTreeMap<&str, BTreeSet<&str>> {
+    pub(crate) fn imports(&self) -> BTreeMap<&str, BTreeSet<&str>> {
         let mut all = BTreeMap::new();
         for (path, module) in &self.modules {
             let imported = module.uses.iter().filter(|import| {
@@ -266,7 +266,9 @@ impl Crate {
 }
 
 /// The circles of a graph: the largest sets of several nodes each of which leads to all others.
-pub fn circles<'a>(imports: &BTreeMap<&'a str, BTreeSet<&'a str>>) -> Vec<BTreeSet<&'a str>> {
+pub(crate) fn circles<'a>(
+    imports: &BTreeMap<&'a str, BTreeSet<&'a str>>,
+) -> Vec<BTreeSet<&'a str>> {
     let reached: BTreeMap<&str, BTreeSet<&str>> = imports
         .keys()
         .map(|from| {

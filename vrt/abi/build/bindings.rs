@@ -7,7 +7,7 @@ use crate::declaration::Type;
 use crate::table::Table;
 
 /// The module `types`.
-pub fn types(table: &Table) -> Result<String, Error> {
+pub(crate) fn types(table: &Table) -> Result<String, Error> {
     let mut text = String::new();
     for (name, ctype) in &table.integers {
         let rust = match ctype.as_str() {
@@ -59,7 +59,7 @@ pub fn types(table: &Table) -> Result<String, Error> {
 }
 
 /// The module `constants`.
-pub fn constants(table: &Table) -> Result<String, Error> {
+pub(crate) fn constants(table: &Table) -> Result<String, Error> {
     let mut text = String::new();
     let mut constant = |about: &str, name: &str, rust: &str, value: &str| {
         let since = match table.deprecated(name) {
@@ -114,7 +114,7 @@ pub fn constants(table: &Table) -> Result<String, Error> {
 }
 
 /// The module `signatures`.
-pub fn signatures(table: &Table) -> Result<String, Error> {
+pub(crate) fn signatures(table: &Table) -> Result<String, Error> {
     let mut text = String::new();
     for function in table.functions() {
         let _ = writeln!(

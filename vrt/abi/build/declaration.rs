@@ -5,7 +5,7 @@ use crate::Error;
 use crate::table::Table;
 
 /// A function's result and parameters.
-pub struct Prototype {
+pub(crate) struct Prototype {
     /// The whole, as it is in the table.
     pub text: String,
     /// What it returns.
@@ -17,7 +17,7 @@ pub struct Prototype {
 }
 
 /// A parameter of a function.
-pub struct Parameter {
+pub(crate) struct Parameter {
     /// What it is called.
     pub name: String,
     /// Of which type it is.
@@ -25,7 +25,7 @@ pub struct Parameter {
 }
 
 /// A type: pointers to something that has a name.
-pub struct Type {
+pub(crate) struct Type {
     /// The name, such as `int` or `MPI_Comm`.
     pub base: String,
     /// Whether the base is `const`.
@@ -38,7 +38,7 @@ pub struct Type {
 
 impl Prototype {
     /// Takes a prototype apart; `entry` is whose it is.
-    pub fn parse(entry: &str, text: &str) -> Result<Prototype, Error> {
+    pub(crate) fn parse(entry: &str, text: &str) -> Result<Prototype, Error> {
         let wrong = || Error::entry(entry, format!("has no prototype, but `{text}`"));
         let (result, rest) = text.split_once(" (").ok_or_else(wrong)?;
         let inside = rest.strip_suffix(')').ok_or_else(wrong)?;
@@ -59,13 +59,13 @@ impl Prototype {
     }
 
     /// The declaration of a function or function type of that name in C, without a semicolon.
-    pub fn declare(&self, name: &str) -> String {
+    pub(crate) fn declare(&self, name: &str) -> String {
         let (result, rest) = self.text.split_once(" (").unwrap_or(("", &self.text));
         format!("{result} {name}({rest}")
     }
 
     /// The type of a pointer to such a function in Rust.
-    pub fn rust(&self, entry: &str, table: &Table) -> Result<String, Error> {
+    pub(crate) fn rust(&self, entry: &str, table: &Table) -> Result<String, Error> {
         let mut parameters = Vec::new();
         for parameter in &self.parameters {
             parameters.push(format!("{}: {}", parameter.name, parameter.ctype.rust(entry, table)?));
@@ -105,7 +105,7 @@ impl Parameter {
 
 impl Type {
     /// Reads a type such as `const char **`.
-    pub fn parse(text: &str) -> Option<Type> {
+    pub(crate) fn parse(text: &str) -> Option<Type> {
         let text = text.trim();
         let base = text.trim_end_matches(['*', ' ']);
         let pointers = text[base.len()..].matches('*').count();
@@ -123,7 +123,7 @@ impl Type {
     }
 
     /// The type in Rust.
-    pub fn rust(&self, entry: &str, table: &Table) -> Result<String, Error> {
+    pub(crate) fn rust(&self, entry: &str, table: &Table) -> Result<String, Error> {
         let base = match self.base.as_str() {
             "void" => "c_void",
             "char" => "c_char",

@@ -10,7 +10,7 @@ const WIDTH: usize = 100;
 const NAME: usize = 34;
 
 /// The whole header.
-pub fn text(table: &Table) -> String {
+pub(crate) fn text(table: &Table) -> String {
     let mut text = String::from(BEGIN);
     heading(&mut text, "Versions: of the standard, and of its binary interface");
     for (name, value) in &table.versions {

@@ -6,13 +6,13 @@ use crate::Error;
 use crate::table::{Datatype, Element, Group, Table};
 
 /// `FUNCTIONS`, and the chapters that they belong to.
-pub fn functions(table: &Table) -> String {
-    let mut text = String::from("pub static CHAPTERS: &[Chapter] = &[\n");
+pub(crate) fn functions(table: &Table) -> String {
+    let mut text = String::from("pub(super) static CHAPTERS: &[Chapter] = &[\n");
     for chapter in &table.chapters {
         let _ =
             writeln!(text, "    Chapter {{ key: {:?}, title: {:?} }},", chapter.key, chapter.about);
     }
-    text.push_str("];\n\npub static FUNCTIONS: &[Function] = &[\n");
+    text.push_str("];\n\npub(super) static FUNCTIONS: &[Function] = &[\n");
     for (at, chapter) in table.chapters.iter().enumerate() {
         for function in &chapter.functions {
             let _ = writeln!(
@@ -31,7 +31,7 @@ pub fn functions(table: &Table) -> String {
 }
 
 /// `NOT_THERE`.
-pub fn not_there(table: &Table) -> String {
+pub(crate) fn not_there(table: &Table) -> String {
     let mut text = String::from("not_there! {\n");
     for function in table.functions() {
         let _ = writeln!(text, "    {}", function.name);
@@ -41,8 +41,8 @@ pub fn not_there(table: &Table) -> String {
 }
 
 /// `CONSTANTS`.
-pub fn constants(table: &Table) -> String {
-    let mut text = String::from("pub static CONSTANTS: &[Constant] = &[\n");
+pub(crate) fn constants(table: &Table) -> String {
+    let mut text = String::from("pub(super) static CONSTANTS: &[Constant] = &[\n");
     let mut constant = |name: &str, group: &str, ctype: &str, value: i64| {
         let _ = writeln!(
             text,
@@ -91,8 +91,8 @@ pub fn constants(table: &Table) -> String {
 }
 
 /// `DATATYPES`, and where a handle's is in it.
-pub fn datatypes(table: &Table) -> Result<String, Error> {
-    let mut text = String::from("pub static DATATYPES: &[NamedDatatype] = &[\n");
+pub(crate) fn datatypes(table: &Table) -> Result<String, Error> {
+    let mut text = String::from("pub(super) static DATATYPES: &[NamedDatatype] = &[\n");
     for datatype in &table.datatypes {
         let (element, kind) = element(table, datatype)?;
         let native = match &datatype.element {

@@ -10,11 +10,11 @@ const FIRST: [&str; 4] = ["MPI_Init", "MPI_Init_thread", "MPI_Session_init", "MP
 
 /// The functions that the runtime does not have, with their forms for large counts. A program that needs one is
 /// not linked, so that those who configure it notice.
-pub struct Missing<'a>(Vec<&'a str>);
+pub(crate) struct Missing<'a>(Vec<&'a str>);
 
 impl<'a> Missing<'a> {
     /// Those of a text with a name in each line.
-    pub fn of(table: &'a Table, text: &str) -> Result<Missing<'a>, Error> {
+    pub(crate) fn of(table: &'a Table, text: &str) -> Result<Missing<'a>, Error> {
         let known = |name: &str| table.functions().any(|function| function.name == name);
         if let Some(name) = text.lines().find(|name| !known(name)) {
             return Err(Error::entry("missing.txt", format!("names {name}, which is no function")));
@@ -27,13 +27,13 @@ impl<'a> Missing<'a> {
         Ok(Missing(names.map(|function| function.name.as_str()).collect()))
     }
 
-    pub fn names(&self) -> &[&'a str] {
+    pub(crate) fn names(&self) -> &[&'a str] {
         &self.0
     }
 }
 
 /// The whole source. What is missing is in it where `VRT_ALL` is defined.
-pub fn text(table: &Table, missing: &Missing) -> String {
+pub(crate) fn text(table: &Table, missing: &Missing) -> String {
     let mut text = include_str!("stub.c").to_owned();
     let version = |name| {
         let known = table.versions.iter().find(|(known, _)| known == name);

@@ -11,7 +11,7 @@ use crate::declaration::Prototype;
 type Named<T> = Vec<(String, T)>;
 
 /// All of `abi.toml`, in its order.
-pub struct Table {
+pub(crate) struct Table {
     /// Macros that say which version this is.
     pub versions: Named<i64>,
     /// Names of integers, and what they are in C.
@@ -50,7 +50,7 @@ pub struct Table {
 }
 
 /// The type of a handle: a pointer to a structure that nobody defines.
-pub struct HandleType {
+pub(crate) struct HandleType {
     /// The handle's type.
     pub name: String,
     /// The structure's tag.
@@ -60,7 +60,7 @@ pub struct HandleType {
 }
 
 /// A structure with public fields.
-pub struct Structure {
+pub(crate) struct Structure {
     /// Its name.
     pub name: String,
     /// What it is.
@@ -70,7 +70,7 @@ pub struct Structure {
 }
 
 /// A field of a structure.
-pub struct Field {
+pub(crate) struct Field {
     /// Its name.
     pub name: String,
     /// Type of it, or of its elements.
@@ -82,7 +82,7 @@ pub struct Field {
 }
 
 /// The type of a function that a program hands over.
-pub struct Callback {
+pub(crate) struct Callback {
     /// Its name.
     pub name: String,
     /// What such a function takes and returns.
@@ -90,7 +90,7 @@ pub struct Callback {
 }
 
 /// The handles of a type that exist from the beginning.
-pub struct Predefined {
+pub(crate) struct Predefined {
     /// Their type.
     pub ctype: String,
     /// Names and values.
@@ -98,7 +98,7 @@ pub struct Predefined {
 }
 
 /// A datatype that exists from the beginning.
-pub struct Datatype {
+pub(crate) struct Datatype {
     /// Its name.
     pub name: String,
     /// The handle's value.
@@ -108,7 +108,7 @@ pub struct Datatype {
 }
 
 /// What the elements of a datatype are.
-pub enum Element {
+pub(crate) enum Element {
     /// One thing.
     Plain {
         /// Which kind of thing.
@@ -123,7 +123,7 @@ pub enum Element {
 }
 
 /// Numbers that belong together.
-pub struct Group {
+pub(crate) struct Group {
     /// The group's key in the table; the name of an enumeration.
     pub key: String,
     /// What they are.
@@ -133,7 +133,7 @@ pub struct Group {
 }
 
 /// A macro that is a number of a type.
-pub struct TypedMacro {
+pub(crate) struct TypedMacro {
     /// Its name.
     pub name: String,
     /// Its type in C.
@@ -145,7 +145,7 @@ pub struct TypedMacro {
 }
 
 /// The functions of a chapter.
-pub struct Chapter {
+pub(crate) struct Chapter {
     /// The chapter's key in the table.
     pub key: String,
     /// Its title.
@@ -155,7 +155,7 @@ pub struct Chapter {
 }
 
 /// A function.
-pub struct Function {
+pub(crate) struct Function {
     /// Its name.
     pub name: String,
     /// What it takes and returns.
@@ -164,14 +164,14 @@ pub struct Function {
 
 impl Function {
     /// Whether it is a form for counts of 64 bits.
-    pub fn is_large(&self) -> bool {
+    pub(crate) fn is_large(&self) -> bool {
         self.name.ends_with("_c")
     }
 }
 
 impl Table {
     /// Reads the table.
-    pub fn read(text: &str) -> Result<Table, Error> {
+    pub(crate) fn read(text: &str) -> Result<Table, Error> {
         let document = Document::parse(text)?;
         let root = At { name: "abi.toml".to_owned(), table: document.as_table() };
         let types = root.table("types")?;
@@ -205,23 +205,23 @@ impl Table {
     }
 
     /// Whether this is a type of the table.
-    pub fn is_type(&self, name: &str) -> bool {
+    pub(crate) fn is_type(&self, name: &str) -> bool {
         self.types.contains(name)
     }
 
     /// Whether this is the type of a function that programs hand over.
-    pub fn is_callback(&self, name: &str) -> bool {
+    pub(crate) fn is_callback(&self, name: &str) -> bool {
         self.callbacks.iter().any(|callback| callback.name == name)
             || self.synonyms.iter().any(|(synonym, _)| synonym == name)
     }
 
     /// Since when this has been out of date.
-    pub fn deprecated(&self, name: &str) -> Option<&str> {
+    pub(crate) fn deprecated(&self, name: &str) -> Option<&str> {
         self.deprecated.iter().find(|(known, _)| known == name).map(|(_, since)| since.as_str())
     }
 
     /// All functions, in order.
-    pub fn functions(&self) -> impl Iterator<Item = &Function> {
+    pub(crate) fn functions(&self) -> impl Iterator<Item = &Function> {
         self.chapters.iter().flat_map(|chapter| &chapter.functions)
     }
 

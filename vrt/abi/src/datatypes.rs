@@ -75,11 +75,11 @@ mod list {
     use crate::types::MPI_Datatype;
 
     /// In `PLACES`: no datatype has this value.
-    pub const NONE: u8 = u8::MAX;
+    pub(super) const NONE: u8 = u8::MAX;
 
     include!(concat!(env!("OUT_DIR"), "/datatypes.rs"));
 
-    pub fn of(handle: MPI_Datatype) -> Option<&'static NamedDatatype> {
+    pub(super) fn of(handle: MPI_Datatype) -> Option<&'static NamedDatatype> {
         let place = PLACES.get(handle.0.wrapping_sub(FIRST))?;
         DATATYPES.get(usize::from(*place))
     }

@@ -41,7 +41,7 @@ pub(crate) struct Database {
 }
 
 impl Database {
-    pub fn new(balancing: &Balancing, shared: Shared) -> Database {
+    pub(crate) fn new(balancing: &Balancing, shared: Shared) -> Database {
         Database {
             balancing: balancing.clone(),
             shared,
@@ -54,12 +54,12 @@ impl Database {
     }
 
     /// Seconds to the next step, unless the user has set them.
-    pub fn interval(&self) -> Option<Duration> {
+    pub(crate) fn interval(&self) -> Option<Duration> {
         self.trials.as_ref().map(Trials::interval)
     }
 
     /// The result of the trials.
-    pub fn account(&self) -> Option<String> {
+    pub(crate) fn account(&self) -> Option<String> {
         self.trials.as_ref().map(Trials::account)
     }
 
@@ -155,12 +155,12 @@ impl Database {
     }
 
     /// Writes the recorded loads, if that was requested.
-    pub fn write_dump(&self) -> Option<Result<(), DumpError>> {
+    pub(crate) fn write_dump(&self) -> Option<Result<(), DumpError>> {
         self.dump.as_ref().map(Dump::write)
     }
 
     /// Keeps the findings for the next run, if that was requested.
-    pub fn keep_learned(&self) -> Option<Result<(), LearnError>> {
+    pub(crate) fn keep_learned(&self) -> Option<Result<(), LearnError>> {
         let file = self.balancing.learn.as_deref()?;
         let learned = self.trials.as_ref()?.learned(self.shared.ranks(), self.shared.pes());
         Some(learn::keep(file, learn::name_of_job(), learned))

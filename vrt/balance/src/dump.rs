@@ -32,12 +32,12 @@ pub(crate) struct Dump {
 }
 
 impl Dump {
-    pub fn new(name: &Path) -> Dump {
+    pub(crate) fn new(name: &Path) -> Dump {
         Dump { name: name.to_owned(), layouts: Vec::new(), phases: 0 }
     }
 
     /// Adds a step. `ranks` are the objects of the model, `home` is the first PE of each rank.
-    pub fn add(
+    pub(crate) fn add(
         &mut self,
         model: &LoadModel,
         ranks: &[u32],
@@ -90,7 +90,7 @@ impl Dump {
     }
 
     /// Writes the files.
-    pub fn write(&self) -> Result<(), DumpError> {
+    pub(crate) fn write(&self) -> Result<(), DumpError> {
         for (pe, layout) in self.layouts.iter().enumerate() {
             let file = file_of(&self.name, pe);
             let written = json::text(layout).map_err(io::Error::other);

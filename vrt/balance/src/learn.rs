@@ -28,7 +28,7 @@ pub(crate) struct Learned {
 
 /// Why the findings cannot be used.
 #[derive(Debug, thiserror::Error)]
-pub enum LearnError {
+pub(crate) enum LearnError {
     /// The system reported an error.
     #[error("{0}: {1}")]
     File(PathBuf, #[source] io::Error),

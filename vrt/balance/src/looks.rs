@@ -24,12 +24,12 @@ pub(crate) struct Looks {
 }
 
 impl Looks {
-    pub fn new() -> Looks {
+    pub(crate) fn new() -> Looks {
         Looks { usual: Duration::MAX, debt: Duration::ZERO, number: 0, last: None }
     }
 
     /// Adds a measurement that took this long and has just ended.
-    pub fn add(&mut self, took: Duration, now: Instant) {
+    pub(crate) fn add(&mut self, took: Duration, now: Instant) {
         // A PE that another program has interrupted did not look for so long.
         let more = took.saturating_sub(self.usual) / 16;
         self.usual = took.min(self.usual.saturating_add(more));
@@ -42,7 +42,7 @@ impl Looks {
     }
 
     /// How long to wait before the next measurement.
-    pub fn rest(&self) -> Duration {
+    pub(crate) fn rest(&self) -> Duration {
         if self.number < 2 {
             // What one usually takes nobody knows.
             return Duration::ZERO;

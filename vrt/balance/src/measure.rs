@@ -68,7 +68,7 @@ impl Moving {
         }
     }
 
-    pub fn add(&mut self, other: &Moving) {
+    pub(crate) fn add(&mut self, other: &Moving) {
         self.ranks += other.ranks;
         self.seconds += other.seconds;
         self.bytes += other.bytes;
@@ -105,7 +105,7 @@ pub(crate) struct Meter {
 
 impl Meter {
     /// For the calling thread.
-    pub fn new() -> Meter {
+    pub(crate) fn new() -> Meter {
         let account = File::open("/proc/thread-self/schedstat").ok();
         let now = Instant::now();
         let first = account.as_ref().and_then(read).unwrap_or_default();
@@ -124,7 +124,7 @@ impl Meter {
 
     /// What the PE has done since the last step; `switches` counts how often ranks stopped, `costs` are those of moving
     /// ranks.
-    pub fn report(
+    pub(crate) fn report(
         &mut self,
         cycles: Cycles,
         switches: u64,
@@ -148,7 +148,7 @@ impl Meter {
     }
 
     /// A step has been decided from the report: the next report covers the time from now on.
-    pub fn begin(&mut self, cycles: Cycles, switches: u64, costs: Costs) {
+    pub(crate) fn begin(&mut self, cycles: Cycles, switches: u64, costs: Costs) {
         self.last = Instant::now();
         self.cycles = cycles;
         self.switches = switches;

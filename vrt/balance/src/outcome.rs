@@ -32,7 +32,7 @@ pub(crate) struct Stayed {
 
 impl Moved {
     /// Adds the outcome of another PE, which worked at the same time.
-    pub fn add(&mut self, other: &Moved) {
+    pub(crate) fn add(&mut self, other: &Moved) {
         self.moved += other.moved;
         self.stayed.add(&other.stayed);
         self.bytes += other.bytes;
@@ -42,7 +42,7 @@ impl Moved {
 }
 
 impl Stayed {
-    pub fn count(&mut self, rank: u32, why: Stays) {
+    pub(crate) fn count(&mut self, rank: u32, why: Stays) {
         match why {
             Stays::NotHere => self.not_here += 1,
             Stays::Running => self.running += 1,
@@ -55,11 +55,11 @@ impl Stayed {
     }
 
     /// Counts a rank that has not run since the previous step moved it.
-    pub fn count_just_come(&mut self) {
+    pub(crate) fn count_just_come(&mut self) {
         self.just_come += 1;
     }
 
-    pub fn add(&mut self, other: &Stayed) {
+    pub(crate) fn add(&mut self, other: &Stayed) {
         self.not_here += other.not_here;
         self.running += other.running;
         self.in_use += other.in_use;
@@ -70,7 +70,7 @@ impl Stayed {
         }
     }
 
-    pub fn all(&self) -> u64 {
+    pub(crate) fn all(&self) -> u64 {
         self.not_here + self.running + self.in_use + self.just_come + self.pinned
     }
 }

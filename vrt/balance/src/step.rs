@@ -91,7 +91,7 @@ impl Totals {
 }
 
 impl Step {
-    pub fn new(balancing: Balancing, shared: Shared) -> Step {
+    pub(crate) fn new(balancing: Balancing, shared: Shared) -> Step {
         let pes = shared.pes();
         Step {
             database: Database::new(&balancing, shared),
@@ -140,7 +140,7 @@ impl Step {
     }
 
     /// A PE has answered; returns the orders for each PE once all have.
-    pub fn report(&mut self, step: u32, from: u32, loads: Loads) -> Option<Vec<Vec<Order>>> {
+    pub(crate) fn report(&mut self, step: u32, from: u32, loads: Loads) -> Option<Vec<Vec<Order>>> {
         let Stage::Asking(reports) = &mut self.stage else { return None };
         if step != self.number {
             return None;
@@ -190,7 +190,7 @@ impl Step {
     }
 
     /// A PE has moved what it could.
-    pub fn moved(&mut self, step: u32, moved: &Moved) {
+    pub(crate) fn moved(&mut self, step: u32, moved: &Moved) {
         let Stage::Moving(left) = &mut self.stage else { return };
         if step != self.number {
             return;
@@ -202,7 +202,7 @@ impl Step {
     }
 
     /// Ranks that were moved in this step have arrived at a PE, where copying took this long.
-    pub fn came(&mut self, pe: u32, ranks: u32, copying: Duration) {
+    pub(crate) fn came(&mut self, pe: u32, ranks: u32, copying: Duration) {
         self.copying[pe as usize] += copying;
         self.under_way -= i64::from(ranks);
         self.finish_if_over();
@@ -230,7 +230,7 @@ impl Step {
     }
 
     /// The job has ended. A step whose orders were given counts, with the outcome known so far.
-    pub fn close(&mut self) {
+    pub(crate) fn close(&mut self) {
         if matches!(self.stage, Stage::Moving(_)) {
             self.finish("; the job was over first");
         }
@@ -297,7 +297,7 @@ impl Step {
     }
 
     /// Prints a few lines about all steps.
-    pub fn tell_totals(&self) {
+    pub(crate) fn tell_totals(&self) {
         let Totals { steps, not_worth_it, moved, ref stayed, bytes, seconds, .. } = self.totals;
         if steps == 0 {
             let why = match self.balancing.is_periodic() {
@@ -349,12 +349,12 @@ impl Step {
     }
 
     /// Keeps the findings for the next run, if that was requested.
-    pub fn keep_learned(&self) -> Option<Result<(), LearnError>> {
+    pub(crate) fn keep_learned(&self) -> Option<Result<(), LearnError>> {
         self.database.keep_learned()
     }
 
     /// Writes the recorded loads, if that was requested.
-    pub fn write_dump(&self) -> Option<Result<(), DumpError>> {
+    pub(crate) fn write_dump(&self) -> Option<Result<(), DumpError>> {
         self.database.write_dump()
     }
 }

@@ -11,12 +11,12 @@ pub(crate) struct Stopwatch {
 }
 
 impl Stopwatch {
-    pub fn start() -> Stopwatch {
+    pub(crate) fn start() -> Stopwatch {
         Stopwatch { began: run_time() }
     }
 
     /// To be called on the thread that has started it. Cost: about 0.2 us.
-    pub fn elapsed(self) -> Duration {
+    pub(crate) fn elapsed(self) -> Duration {
         run_time().saturating_sub(self.began)
     }
 }

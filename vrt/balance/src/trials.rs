@@ -29,7 +29,7 @@ const UNKNOWN: u32 = u32::MAX;
 
 impl Trials {
     /// The trials of a job with this many ranks and PEs, if it has any.
-    pub fn of(balancing: &Balancing, ranks: usize, pes: usize) -> Option<Trials> {
+    pub(crate) fn of(balancing: &Balancing, ranks: usize, pes: usize) -> Option<Trials> {
         let interval = balancing.period.map(|period| period.as_secs_f64());
         let mut auto = Auto::new(balancing.auto.as_deref()?, interval);
         let learned = match &balancing.learn {
@@ -50,7 +50,7 @@ impl Trials {
 
     /// The findings for the next run of the job. A run that finds nothing better keeps those of the previous run,
     /// unless they were worse than nothing.
-    pub fn learned(&self, ranks: usize, pes: usize) -> Learned {
+    pub(crate) fn learned(&self, ranks: usize, pes: usize) -> Learned {
         let account = self.auto.account();
         let interval = self.auto.interval();
         let is_known = self.placement.iter().all(|pe| *pe != UNKNOWN);
@@ -72,12 +72,12 @@ impl Trials {
         }
     }
 
-    pub fn interval(&self) -> Duration {
+    pub(crate) fn interval(&self) -> Duration {
         Duration::from_secs_f64(self.auto.interval())
     }
 
     /// The orders for each PE, and what is to be reported.
-    pub fn decide(
+    pub(crate) fn decide(
         &mut self,
         model: &LoadModel,
         ranks: &[u32],
@@ -139,7 +139,7 @@ impl Trials {
     }
 
     /// The result of all trials, in words.
-    pub fn account(&self) -> String {
+    pub(crate) fn account(&self) -> String {
         told(self.auto.account())
     }
 }

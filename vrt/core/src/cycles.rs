@@ -23,7 +23,7 @@ pub fn now() -> u64 {
 
 /// Cycles from one stamp to another, none if an estimated one lies behind it.
 #[inline(always)]
-pub fn cycles_between(from: u64, to: u64) -> u64 {
+pub(crate) fn cycles_between(from: u64, to: u64) -> u64 {
     (to.wrapping_sub(from) as i64).max(0) as u64
 }
 
@@ -31,7 +31,7 @@ pub fn cycles_between(from: u64, to: u64) -> u64 {
 const SHORT: Duration = Duration::from_micros(20);
 
 /// How fast the cycle counter runs, as measured once for a short time.
-pub fn cycles_per_second() -> f64 {
+pub(crate) fn cycles_per_second() -> f64 {
     static RATE: OnceLock<f64> = OnceLock::new();
     *RATE.get_or_init(|| {
         let once = || {

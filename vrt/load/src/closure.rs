@@ -21,7 +21,7 @@ pub(crate) struct Closure {
 
 impl Closure {
     /// Finds and opens all modules; loads the libraries that the process shares with all images.
-    pub fn open(program: &Path, options: &Options) -> Result<Closure, LoadError> {
+    pub(crate) fn open(program: &Path, options: &Options) -> Result<Closure, LoadError> {
         let search = Search::new();
         let mut closure =
             Closure { files: Vec::new(), linkages: Vec::new(), dependencies: Vec::new() };
@@ -114,7 +114,7 @@ impl Closure {
 
     /// The order in which constructors run: dependencies before the modules that need them; among independent modules
     /// the last one found comes first, as with the system's loader.
-    pub fn initialization_order(&self) -> Vec<usize> {
+    pub(crate) fn initialization_order(&self) -> Vec<usize> {
         let mut order = Vec::with_capacity(self.files.len());
         let mut seen = vec![false; self.files.len()];
         for module in (0..self.files.len()).rev() {

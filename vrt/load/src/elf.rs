@@ -43,13 +43,13 @@ pub(crate) struct Elf<'data> {
 
 impl<'data> Elf<'data> {
     /// Whether it requests an executable stack.
-    pub fn runs_code_on_stack(&self) -> bool {
+    pub(crate) fn runs_code_on_stack(&self) -> bool {
         let stack = self.segment(elf::PT_GNU_STACK);
         stack.is_some_and(|stack| stack.p_flags(ENDIAN) & elf::PF_X != 0)
     }
 
     /// Parses the file.
-    pub fn parse(file: &'data MappedFile) -> Result<Elf<'data>, LoadError> {
+    pub(crate) fn parse(file: &'data MappedFile) -> Result<Elf<'data>, LoadError> {
         let header = header(file)?;
         let malformed = |what: &str| malformed(file, what);
         let segments = header
@@ -83,31 +83,31 @@ impl<'data> Elf<'data> {
         Ok(elf)
     }
 
-    pub fn path(&self) -> &'data Path {
+    pub(crate) fn path(&self) -> &'data Path {
         self.file.path()
     }
 
     /// The whole contents of the file.
-    pub fn file_bytes(&self) -> &'data [u8] {
+    pub(crate) fn file_bytes(&self) -> &'data [u8] {
         self.file.bytes()
     }
 
-    pub fn malformed(&self, what: impl AsRef<str>) -> LoadError {
+    pub(crate) fn malformed(&self, what: impl AsRef<str>) -> LoadError {
         malformed(self.file, what.as_ref())
     }
 
     /// The first segment of a kind.
-    pub fn segment(&self, kind: u32) -> Option<&'data Segment> {
+    pub(crate) fn segment(&self, kind: u32) -> Option<&'data Segment> {
         self.segments.iter().find(|segment| segment.p_type(ENDIAN) == kind)
     }
 
     /// The segments that are loaded into memory.
-    pub fn loaded(&self) -> impl Iterator<Item = &'data Segment> + use<'data> {
+    pub(crate) fn loaded(&self) -> impl Iterator<Item = &'data Segment> + use<'data> {
         self.segments.iter().filter(|segment| segment.p_type(ENDIAN) == elf::PT_LOAD)
     }
 
     /// The address of the program headers, if they are in memory, and their number.
-    pub fn program_headers(&self) -> (Option<u64>, usize) {
+    pub(crate) fn program_headers(&self) -> (Option<u64>, usize) {
         let offset = self.header.e_phoff.get(ENDIAN);
         let address = self.loaded().find_map(|segment| {
             let within = offset.checked_sub(segment.p_offset(ENDIAN))?;
@@ -118,17 +118,17 @@ impl<'data> Elf<'data> {
     }
 
     /// Where execution of a program begins.
-    pub fn entry(&self) -> u64 {
+    pub(crate) fn entry(&self) -> u64 {
         self.header.e_entry.get(ENDIAN)
     }
 
     /// Whether the file is a program, not a library: it names the loader that starts it.
-    pub fn is_program(&self) -> bool {
+    pub(crate) fn is_program(&self) -> bool {
         self.segment(elf::PT_INTERP).is_some()
     }
 
     /// The last value of a tag in the dynamic section.
-    pub fn value(&self, tag: u32) -> Option<u64> {
+    pub(crate) fn value(&self, tag: u32) -> Option<u64> {
         self.values(tag).last()
     }
 
@@ -141,23 +141,23 @@ impl<'data> Elf<'data> {
     }
 
     /// Whether a bit of `DT_FLAGS` is set.
-    pub fn has_flag(&self, flag: u32) -> bool {
+    pub(crate) fn has_flag(&self, flag: u32) -> bool {
         self.value(elf::DT_FLAGS).unwrap_or(0) & u64::from(flag) != 0
     }
 
     /// Whether a bit of `DT_FLAGS_1` is set.
-    pub fn has_flag_1(&self, flag: u32) -> bool {
+    pub(crate) fn has_flag_1(&self, flag: u32) -> bool {
         self.value(elf::DT_FLAGS_1).unwrap_or(0) & u64::from(flag) != 0
     }
 
     /// The strings of a tag.
-    pub fn named(&self, tag: u32) -> Result<Vec<String>, LoadError> {
+    pub(crate) fn named(&self, tag: u32) -> Result<Vec<String>, LoadError> {
         let text = |at| Ok(String::from_utf8_lossy(self.string(at)?).into_owned());
         self.values(tag).map(text).collect()
     }
 
     /// A string of the dynamic section.
-    pub fn string(&self, at: u64) -> Result<&'data [u8], LoadError> {
+    pub(crate) fn string(&self, at: u64) -> Result<&'data [u8], LoadError> {
         let rest = usize::try_from(at).ok().and_then(|at| self.strings.get(at..));
         let end = rest.and_then(|rest| rest.iter().position(|byte| *byte == 0));
         match (rest, end) {
@@ -167,7 +167,7 @@ impl<'data> Elf<'data> {
     }
 
     /// The file's bytes for an address range.
-    pub fn bytes(&self, address: u64, len: u64) -> Result<&'data [u8], LoadError> {
+    pub(crate) fn bytes(&self, address: u64, len: u64) -> Result<&'data [u8], LoadError> {
         self.bytes_from(address)
             .and_then(|bytes| bytes.get(..usize::try_from(len).ok()?))
             .ok_or_else(|| self.malformed(format!("it has no {len} bytes at {address:#x}")))
@@ -196,7 +196,7 @@ impl<'data> Elf<'data> {
     }
 
     /// The tables of relocations: those of data, and those of the procedure linkage table.
-    pub fn relocations(&self) -> Result<[&'data [Relocation]; 2], LoadError> {
+    pub(crate) fn relocations(&self) -> Result<[&'data [Relocation]; 2], LoadError> {
         let other = self.value(elf::DT_PLTREL).is_some_and(|kind| kind != u64::from(elf::DT_RELA));
         if other || self.value(elf::DT_REL).is_some() {
             return Err(self.malformed("it has relocations without addends, unlike x86-64"));
@@ -208,35 +208,37 @@ impl<'data> Elf<'data> {
     }
 
     /// Addresses of words to which the module's own address is added (`DT_RELR`).
-    pub fn packed_relative(&self) -> Result<impl Iterator<Item = u64> + use<'data>, LoadError> {
+    pub(crate) fn packed_relative(
+        &self,
+    ) -> Result<impl Iterator<Item = u64> + use<'data>, LoadError> {
         let table = self.table(DT_RELR, DT_RELRSZ)?;
         Ok(RelrIterator::<Header>::new(ENDIAN, table))
     }
 
     /// The symbols of the dynamic section.
-    pub fn symbols(&self) -> &'data [Symbol] {
+    pub(crate) fn symbols(&self) -> &'data [Symbol] {
         self.symbols
     }
 
     /// A symbol by its number.
-    pub fn symbol(&self, index: usize) -> Result<&'data Symbol, LoadError> {
+    pub(crate) fn symbol(&self, index: usize) -> Result<&'data Symbol, LoadError> {
         self.symbols
             .get(index)
             .ok_or_else(|| self.malformed(format!("there is no symbol of number {index}")))
     }
 
     /// The name of a symbol.
-    pub fn name(&self, symbol: &Symbol) -> Result<&'data [u8], LoadError> {
+    pub(crate) fn name(&self, symbol: &Symbol) -> Result<&'data [u8], LoadError> {
         self.string(u64::from(symbol.st_name(ENDIAN)))
     }
 
     /// Whether symbols have versions.
-    pub fn is_versioned(&self) -> bool {
+    pub(crate) fn is_versioned(&self) -> bool {
         !self.version_indices.is_empty()
     }
 
     /// The version of a symbol.
-    pub fn version(&self, index: usize) -> Version<'data> {
+    pub(crate) fn version(&self, index: usize) -> Version<'data> {
         let versym = self.version_indices.get(index);
         let bits = versym.map_or(elf::VER_NDX_GLOBAL, |version| version.0.get(ENDIAN));
         let index = bits & elf::VERSYM_VERSION;

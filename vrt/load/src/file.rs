@@ -29,7 +29,7 @@ unsafe impl Sync for MappedFile {}
 
 impl MappedFile {
     /// Opens a file and maps it.
-    pub fn open(path: &Path) -> Result<MappedFile, LoadError> {
+    pub(crate) fn open(path: &Path) -> Result<MappedFile, LoadError> {
         let failed = |action| {
             move |source: io::Error| LoadError::Io { path: path.to_path_buf(), action, source }
         };
@@ -61,19 +61,19 @@ impl MappedFile {
         Ok(MappedFile { path: path.to_path_buf(), file, identity, start, len })
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub fn identity(&self) -> (u64, u64) {
+    pub(crate) fn identity(&self) -> (u64, u64) {
         self.identity
     }
 
-    pub fn descriptor(&self) -> RawFd {
+    pub(crate) fn descriptor(&self) -> RawFd {
         self.file.as_raw_fd()
     }
 
-    pub fn bytes(&self) -> &[u8] {
+    pub(crate) fn bytes(&self) -> &[u8] {
         if self.len == 0 {
             return &[];
         }

@@ -45,7 +45,7 @@ impl Shape {
     /// # Safety
     /// `[base, base + len)` belongs to the caller, and `base` is aligned as the layout requires. Anything mapped where
     /// code goes is replaced.
-    pub unsafe fn map_code(&self, files: &[MappedFile], base: usize) -> io::Result<()> {
+    pub(crate) unsafe fn map_code(&self, files: &[MappedFile], base: usize) -> io::Result<()> {
         for Code { offset, len, module, file_offset } in self.layout.code.iter().copied() {
             // SAFETY: a part of the caller's range.
             let mapping = unsafe {
@@ -69,7 +69,7 @@ impl Shape {
     ///
     /// # Safety
     /// `[base, base + len)` belongs to the caller, is writable, and `base` is aligned as the layout requires.
-    pub unsafe fn copy_code(&self, files: &[MappedFile], base: usize) {
+    pub(crate) unsafe fn copy_code(&self, files: &[MappedFile], base: usize) {
         for code in &self.layout.code_content {
             let bytes = &files[code.module].bytes()[code.in_file.clone()];
             // SAFETY: a part of the caller's range.
@@ -81,7 +81,7 @@ impl Shape {
     }
 
     /// The pages that creating an image writes, without and with its code, in ascending order.
-    pub fn written(&self) -> Written {
+    pub(crate) fn written(&self) -> Written {
         let of_code =
             |content: &Content| pages_of(content.offset..content.offset + content.in_file.len());
         let data = self.template.pages().chain(self.block.pages(self.thread_pointer));
@@ -96,7 +96,7 @@ impl Shape {
     /// # Safety
     /// `[base, base + len)` belongs to the caller, its data pages are writable and zero, and `base` is aligned as the
     /// layout requires.
-    pub unsafe fn fill(&self, base: usize) {
+    pub(crate) unsafe fn fill(&self, base: usize) {
         // SAFETY: as the caller promises; the calling thread does not end meanwhile.
         unsafe {
             self.template.write(base, base);

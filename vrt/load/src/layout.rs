@@ -54,12 +54,12 @@ pub(crate) struct Place {
 
 impl Place {
     /// The offset of an address of the module.
-    pub fn offset(&self, address: u64) -> usize {
+    pub(crate) fn offset(&self, address: u64) -> usize {
         self.bias.wrapping_add(address as usize)
     }
 
     /// Whether relocations may write there.
-    pub fn is_writable(&self, range: &Range<usize>) -> bool {
+    pub(crate) fn is_writable(&self, range: &Range<usize>) -> bool {
         self.writable.iter().any(|part| part.start <= range.start && range.end <= part.end)
     }
 }
@@ -82,7 +82,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     /// Places modules one after another, from an offset on that is a multiple of their alignments.
-    pub fn new(modules: &[Elf], start: usize) -> Result<Layout, LoadError> {
+    pub(crate) fn new(modules: &[Elf], start: usize) -> Result<Layout, LoadError> {
         let mut layout = Layout { alignment: PAGE, len: start, ..Layout::default() };
         for (number, module) in modules.iter().enumerate() {
             layout.add(number, module)?;
@@ -170,7 +170,7 @@ impl Layout {
 
     /// The number of mappings per image, if many are side by side: one for each piece of code, and one for each piece
     /// in between. What follows the last code shares a mapping with what precedes the code of the next image.
-    pub fn mappings(&self, len: usize) -> usize {
+    pub(crate) fn mappings(&self, len: usize) -> usize {
         let (Some(first), Some(last)) = (self.code.first(), self.code.last()) else { return 1 };
         let between = self.code.windows(2);
         let between = between.filter(|code| code[0].offset + code[0].len < code[1].offset).count();
@@ -179,7 +179,7 @@ impl Layout {
     }
 
     /// The end of the last module's memory, if the page of its end is a data page.
-    pub fn end_of_data(&self) -> Option<usize> {
+    pub(crate) fn end_of_data(&self) -> Option<usize> {
         let of_modules = self.places.iter().flat_map(|place| &place.writable);
         let end = of_modules.map(|part| part.end).max()?;
         (end.next_multiple_of(PAGE) == self.len).then_some(end)

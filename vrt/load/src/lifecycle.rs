@@ -30,7 +30,11 @@ pub(crate) struct Lifecycle {
 
 impl Lifecycle {
     /// Finds the functions; `order` is the order in which modules are constructed.
-    pub fn new(modules: &[Elf], places: &[Place], order: &[usize]) -> Result<Lifecycle, LoadError> {
+    pub(crate) fn new(
+        modules: &[Elf],
+        places: &[Place],
+        order: &[usize],
+    ) -> Result<Lifecycle, LoadError> {
         let mut lifecycle = Lifecycle::default();
         for number in order.iter().copied() {
             let (module, place) = (&modules[number], &places[number]);
@@ -59,7 +63,7 @@ impl Lifecycle {
     ///
     /// # Safety
     /// The image at `base` stays complete as long as the iterator is used.
-    pub unsafe fn constructors(&self, base: usize) -> impl Iterator<Item = usize> + use<'_> {
+    pub(crate) unsafe fn constructors(&self, base: usize) -> impl Iterator<Item = usize> + use<'_> {
         let of_modules = self.modules.iter().flat_map(move |functions| {
             let init = functions.init.map(|offset| base + offset);
             // SAFETY: as the caller promises.
@@ -73,7 +77,7 @@ impl Lifecycle {
     ///
     /// # Safety
     /// As [`constructors`](Self::constructors).
-    pub unsafe fn destructors(&self, base: usize) -> impl Iterator<Item = usize> + use<'_> {
+    pub(crate) unsafe fn destructors(&self, base: usize) -> impl Iterator<Item = usize> + use<'_> {
         self.modules.iter().rev().flat_map(move |functions| {
             // SAFETY: as the caller promises.
             let array = unsafe { addresses(base, &functions.fini_array) }.rev();

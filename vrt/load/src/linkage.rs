@@ -22,7 +22,7 @@ pub(crate) struct Linkage {
 
 impl Linkage {
     /// The directories of a run path, which are separated by colons.
-    pub fn expand(&self, run_path: &[String]) -> Vec<PathBuf> {
+    pub(crate) fn expand(&self, run_path: &[String]) -> Vec<PathBuf> {
         let origin = self.origin();
         let folders = run_path.iter().flat_map(|path| path.split(':'));
         let folders = folders.filter(|folder| !folder.is_empty());

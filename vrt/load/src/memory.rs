@@ -23,7 +23,7 @@ pub(crate) struct Memory {
 
 impl Memory {
     /// Writes bytes that are the same in all images.
-    pub fn write(&mut self, at: usize, bytes: &[u8]) {
+    pub(crate) fn write(&mut self, at: usize, bytes: &[u8]) {
         let end = at + bytes.len();
         self.forget_addresses(at..end);
         let mut rest = bytes;
@@ -45,17 +45,17 @@ impl Memory {
     }
 
     /// Writes a word that is the same in all images.
-    pub fn write_word(&mut self, at: usize, value: u64) {
+    pub(crate) fn write_word(&mut self, at: usize, value: u64) {
         self.write(at, &value.to_le_bytes());
     }
 
     /// Writes a word that is the address of an offset in the image.
-    pub fn write_address(&mut self, at: usize, offset: usize) {
+    pub(crate) fn write_address(&mut self, at: usize, offset: usize) {
         self.write_word(at, offset as u64);
         self.addresses.insert(at);
     }
 
-    pub fn read(&self, at: usize, bytes: &mut [u8]) {
+    pub(crate) fn read(&self, at: usize, bytes: &mut [u8]) {
         let mut done = 0;
         while done < bytes.len() {
             let within = (at + done) % PAGE;
@@ -69,14 +69,14 @@ impl Memory {
         }
     }
 
-    pub fn read_word(&self, at: usize) -> u64 {
+    pub(crate) fn read_word(&self, at: usize) -> u64 {
         let mut bytes = [0; WORD];
         self.read(at, &mut bytes);
         u64::from_le_bytes(bytes)
     }
 
     /// Copies memory, including the addresses in it, to another memory.
-    pub fn copy_to(&self, from: Range<usize>, to: usize, target: &mut Memory) {
+    pub(crate) fn copy_to(&self, from: Range<usize>, to: usize, target: &mut Memory) {
         target.copy_pages(self, from.clone(), to);
         for at in self.addresses.range(from.clone()) {
             if at + WORD <= from.end {
@@ -86,7 +86,7 @@ impl Memory {
     }
 
     /// Copies memory within itself.
-    pub fn copy_within(&mut self, from: Range<usize>, to: usize) {
+    pub(crate) fn copy_within(&mut self, from: Range<usize>, to: usize) {
         let mut part = Memory::default();
         self.copy_to(from.clone(), 0, &mut part);
         part.copy_to(0..from.len(), to, self);
@@ -125,7 +125,7 @@ impl Memory {
     }
 
     /// Converts it into the form for copying.
-    pub fn template(&self) -> Template {
+    pub(crate) fn template(&self) -> Template {
         let mut template = Template::default();
         for (number, page) in &self.pages {
             let first = page.iter().position(|byte| *byte != 0);
@@ -195,7 +195,7 @@ impl Template {
     /// # Safety
     /// The memory at `to` belongs to the caller, is writable as far as the template reaches, and
     /// zero.
-    pub unsafe fn write(&self, to: usize, base: usize) {
+    pub(crate) unsafe fn write(&self, to: usize, base: usize) {
         for piece in &self.pieces {
             let bytes = &self.bytes[piece.bytes.clone()];
             // SAFETY: the caller's memory, which this template does not lie in.
@@ -217,12 +217,12 @@ impl Template {
     }
 
     /// The pages of the content, in ascending order.
-    pub fn pages(&self) -> impl Iterator<Item = Range<usize>> {
+    pub(crate) fn pages(&self) -> impl Iterator<Item = Range<usize>> {
         self.pieces.iter().map(|piece| pages_of(piece.at..piece.at + piece.bytes.len()))
     }
 
     /// Number of words that hold addresses.
-    pub fn address_count(&self) -> usize {
+    pub(crate) fn address_count(&self) -> usize {
         self.addresses.iter().map(|run| run.words).sum()
     }
 }

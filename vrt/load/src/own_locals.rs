@@ -37,7 +37,7 @@ pub(crate) struct OwnLocals {
 
 impl OwnLocals {
     /// Finds those of the process's program for whose symbol's name `is_own` returns true.
-    pub fn find(is_own: &dyn Fn(&str) -> bool) -> Result<OwnLocals, LoadError> {
+    pub(crate) fn find(is_own: &dyn Fn(&str) -> bool) -> Result<OwnLocals, LoadError> {
         let Some(segment) = ProgramLocals::of_program() else { return Ok(OwnLocals::default()) };
         let file = MappedFile::open(Path::new("/proc/self/exe"))?;
         let mut found: Vec<Range<usize>> = symbols(&file)?
@@ -66,7 +66,7 @@ impl OwnLocals {
     }
 
     /// A part of the block of a thread pointer without them.
-    pub fn without(&self, pointer: usize, part: Range<usize>) -> Vec<Range<usize>> {
+    pub(crate) fn without(&self, pointer: usize, part: Range<usize>) -> Vec<Range<usize>> {
         let mut rest = Vec::new();
         let mut start = part.start;
         for own in self.ranges(pointer) {
@@ -82,7 +82,7 @@ impl OwnLocals {
     ///
     /// # Safety
     /// The block belongs to the caller.
-    pub unsafe fn write(&self, pointer: usize) {
+    pub(crate) unsafe fn write(&self, pointer: usize) {
         for part in &self.parts {
             let OwnPart { distance, initial } = part;
             // SAFETY: inside of the caller's block.

@@ -65,7 +65,7 @@ pub(crate) struct ProcessThread {
 
 impl ProcessThread {
     /// Measures the calling thread's block.
-    pub fn measure() -> ProcessThread {
+    pub(crate) fn measure() -> ProcessThread {
         let pointer = thread_pointer::get();
         let control = unsigned(b"_thread_db_sizeof_pthread", PRIVATE_VERSION);
         let control = control.map_or(USUAL_CONTROL, |size| size as usize);
@@ -95,7 +95,7 @@ impl ProcessThread {
     }
 
     /// The offset of one of the process's thread-locals from the thread pointer, if it lies in the block.
-    pub fn offset_of(&self, address: usize) -> Option<isize> {
+    pub(crate) fn offset_of(&self, address: usize) -> Option<isize> {
         let offset = address.wrapping_sub(thread_pointer::get()) as isize;
         (-(self.locals as isize)..self.control as isize).contains(&offset).then_some(offset)
     }
@@ -105,7 +105,7 @@ impl ProcessThread {
     ///
     /// # Safety
     /// Both are thread pointers, followed by control blocks of this length.
-    pub unsafe fn copy_control(&self, to: usize, from: usize) {
+    pub(crate) unsafe fn copy_control(&self, to: usize, from: usize) {
         let own = from..from + self.control;
         for offset in (0..self.control & !7).step_by(8) {
             // SAFETY: inside of the control blocks, which are aligned.
@@ -136,7 +136,7 @@ impl ProcessThread {
     ///
     /// # Safety
     /// As [`copy_control`](Self::copy_control).
-    pub unsafe fn copy_dynamic(&self, to: usize, from: usize) {
+    pub(crate) unsafe fn copy_dynamic(&self, to: usize, from: usize) {
         // SAFETY: a field inside of the control blocks.
         unsafe {
             let dynamic = ((from + DYNAMIC) as *const usize).read();
@@ -148,7 +148,7 @@ impl ProcessThread {
     ///
     /// # Safety
     /// It is the thread pointer of a block.
-    pub unsafe fn set_number(&self, of: usize, number: i32) {
+    pub(crate) unsafe fn set_number(&self, of: usize, number: i32) {
         if let Some(identity) = self.identity {
             // SAFETY: a field inside of the control block.
             unsafe { ((of + identity) as *mut i32).write(number) };
@@ -159,7 +159,7 @@ impl ProcessThread {
     ///
     /// # Safety
     /// As [`copy_control`](Self::copy_control).
-    pub unsafe fn copy_result(&self, to: usize, from: usize) {
+    pub(crate) unsafe fn copy_result(&self, to: usize, from: usize) {
         if let Some(result) = self.result {
             // SAFETY: a field inside of the control blocks.
             unsafe {
@@ -173,7 +173,7 @@ impl ProcessThread {
     ///
     /// # Safety
     /// It is the thread pointer of a block whose thread does not run meanwhile or is the caller.
-    pub unsafe fn take_specific(&self, of: usize) -> Vec<(usize, Specific)> {
+    pub(crate) unsafe fn take_specific(&self, of: usize) -> Vec<(usize, Specific)> {
         let mut taken = Vec::new();
         if self.specific.is_empty() {
             return taken;
@@ -199,7 +199,7 @@ impl ProcessThread {
     ///
     /// # Safety
     /// `to` is the thread pointer of a copy.
-    pub unsafe fn forget_restartable(&self, to: usize) {
+    pub(crate) unsafe fn forget_restartable(&self, to: usize) {
         /// The first two words: the processor at the beginning, and the processor.
         const AREA: [i32; 2] = [0, -1];
         let Some(offset) = self.restartable else { return };

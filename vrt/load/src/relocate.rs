@@ -50,7 +50,7 @@ enum CopiedVariable {
 
 impl Relocated {
     /// Processes the relocations of all modules.
-    pub fn new(
+    pub(crate) fn new(
         modules: &[Elf],
         layout: &Layout,
         locals: &ThreadLocals,
@@ -75,13 +75,13 @@ impl Relocated {
     }
 
     /// Writes the result of a resolver: an offset of the image, or an address of the process.
-    pub fn resolve(&mut self, word: &Resolved, chosen: Result<usize, usize>) {
+    pub(crate) fn resolve(&mut self, word: &Resolved, chosen: Result<usize, usize>) {
         let add = |value: usize| value.wrapping_add_signed(word.addend as isize);
         self.write(word.at, chosen.map(add).map_err(add));
     }
 
     /// Writes a word: an offset of the image, or a value that is the same for all images.
-    pub fn write(&mut self, at: usize, word: Result<usize, usize>) {
+    pub(crate) fn write(&mut self, at: usize, word: Result<usize, usize>) {
         match word {
             Ok(offset) => self.memory.write_address(at, offset),
             Err(value) => self.memory.write_word(at, value as u64),
@@ -89,7 +89,11 @@ impl Relocated {
     }
 
     /// The memory of an image, and the private thread-locals.
-    pub fn memory(&self, modules: &[Elf], layout: &Layout) -> Result<(Memory, Memory), LoadError> {
+    pub(crate) fn memory(
+        &self,
+        modules: &[Elf],
+        layout: &Layout,
+    ) -> Result<(Memory, Memory), LoadError> {
         let mut memory = self.memory.clone();
         for copy in &self.copies {
             match copy {

@@ -36,7 +36,7 @@ pub(crate) struct Search {
 
 impl Search {
     /// Reads the environment and the cache. A system without a cache is searched without it.
-    pub fn new() -> Search {
+    pub(crate) fn new() -> Search {
         let environment = std::env::var_os("LD_LIBRARY_PATH").unwrap_or_default();
         let folders = environment.as_bytes().split(|byte| matches!(byte, b':' | b';'));
         // An empty part stands for the current folder, but an empty variable for none.
@@ -49,7 +49,7 @@ impl Search {
 
     /// The file of a library that `needed_by` names; `chain` consists of that module and those that
     /// required it, up to the program.
-    pub fn find(&self, library: &str, chain: &[&Linkage]) -> Result<MappedFile, LoadError> {
+    pub(crate) fn find(&self, library: &str, chain: &[&Linkage]) -> Result<MappedFile, LoadError> {
         let Some((needed_by, _)) = chain.split_first() else {
             return MappedFile::open(Path::new(library));
         };

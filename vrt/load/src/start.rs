@@ -31,7 +31,7 @@ const OF_PROCESS: [libc::c_ulong; 14] = [
 
 impl Auxiliary {
     /// The vector for a program with these program headers and this entry.
-    pub fn new(
+    pub(crate) fn new(
         program_headers: Option<(usize, usize)>,
         entry: usize,
         name: *const c_char,

@@ -72,7 +72,7 @@ struct Candidate {
 const NO_CANDIDATE: u32 = u32::MAX;
 
 impl<'a, 'data> Scope<'a, 'data> {
-    pub fn new(
+    pub(crate) fn new(
         modules: &'a [Elf<'data>],
         options: &'a Options<'a>,
     ) -> Result<Scope<'a, 'data>, LoadError> {
@@ -104,7 +104,7 @@ impl<'a, 'data> Scope<'a, 'data> {
     }
 
     /// What a module's reference to the symbol with this number is bound to.
-    pub fn bind(
+    pub(crate) fn bind(
         &mut self,
         module: usize,
         index: usize,
@@ -122,7 +122,7 @@ impl<'a, 'data> Scope<'a, 'data> {
     }
 
     /// Fails if a symbol was not defined anywhere.
-    pub fn finish(mut self) -> Result<(), LoadError> {
+    pub(crate) fn finish(mut self) -> Result<(), LoadError> {
         if self.missing.is_empty() {
             return Ok(());
         }
@@ -180,7 +180,7 @@ impl<'a, 'data> Scope<'a, 'data> {
     }
 
     /// The first definition for a reference in the private modules.
-    pub fn definition(
+    pub(crate) fn definition(
         &self,
         name: &[u8],
         version: Option<&[u8]>,

@@ -44,12 +44,12 @@ pub(crate) struct ThreadLocals {
 
 impl ThreadLocals {
     /// For images without modules.
-    pub fn none() -> ThreadLocals {
+    pub(crate) fn none() -> ThreadLocals {
         ThreadLocals { alignment: 64, ..ThreadLocals::default() }
     }
 
     /// Places the modules' thread-locals below each other, and checks that they fit.
-    pub fn new(modules: &[Elf], reserve: usize) -> Result<ThreadLocals, LoadError> {
+    pub(crate) fn new(modules: &[Elf], reserve: usize) -> Result<ThreadLocals, LoadError> {
         let mut locals = ThreadLocals::none();
         let mut largest: (usize, &Path) = (0, Path::new(""));
         for module in modules {
@@ -81,7 +81,7 @@ impl ThreadLocals {
     }
 
     /// The offset of a module's thread-local from the thread pointer, modulo 2^64.
-    pub fn offset(&self, module: usize, value: u64) -> u64 {
+    pub(crate) fn offset(&self, module: usize, value: u64) -> u64 {
         value.wrapping_sub(self.distances[module] as u64)
     }
 }
@@ -114,7 +114,11 @@ pub(crate) struct ThreadBlock {
 }
 
 impl ThreadBlock {
-    pub fn new(process: ProcessThread, reserve: usize, locals: &ThreadLocals) -> ThreadBlock {
+    pub(crate) fn new(
+        process: ProcessThread,
+        reserve: usize,
+        locals: &ThreadLocals,
+    ) -> ThreadBlock {
         let below = process.room.max(process.locals).max(reserve);
         let alignment = process.alignment.max(locals.alignment);
         let below = below.next_multiple_of(alignment);
@@ -134,7 +138,7 @@ impl ThreadBlock {
     }
 
     /// Blocks for code of the process only, with their own copies of these thread-locals.
-    pub fn of_process(process: ProcessThread, own: OwnLocals) -> ThreadBlock {
+    pub(crate) fn of_process(process: ProcessThread, own: OwnLocals) -> ThreadBlock {
         // A thread pointer like others.
         const POINTER: usize = 1 << 32;
         let block = ThreadBlock::new(process, 0, &ThreadLocals::none());
@@ -144,12 +148,12 @@ impl ThreadBlock {
     }
 
     /// Sets the initial values of the private modules' thread-locals.
-    pub fn set_initial(&mut self, initial: Template) {
+    pub(crate) fn set_initial(&mut self, initial: Template) {
         self.initial = initial;
     }
 
     /// The offset of the process's own thread-local from the thread pointer.
-    pub fn offset_in_process(&self, address: usize) -> Option<isize> {
+    pub(crate) fn offset_in_process(&self, address: usize) -> Option<isize> {
         self.process.offset_of(address)
     }
 
@@ -158,7 +162,7 @@ impl ThreadBlock {
     ///
     /// Small modules are placed in the block's reserve if the control block fits into the rest of their last page,
     /// which saves a page; otherwise the block follows the modules.
-    pub fn with(
+    pub(crate) fn with(
         &self,
         layout: impl Fn(usize) -> Result<Layout, LoadError>,
     ) -> Result<(Layout, usize, usize), LoadError> {
@@ -192,7 +196,7 @@ impl ThreadBlock {
     ///
     /// The control block ends where the image does, so that it shares its page with the
     /// thread-locals.
-    pub fn behind(&self, start: usize) -> (usize, usize) {
+    pub(crate) fn behind(&self, start: usize) -> (usize, usize) {
         let tail = self.process.control.next_multiple_of(64);
         let mut end = (start + self.below + tail).next_multiple_of(PAGE);
         if self.last_pointer(end) < start + self.below {
@@ -202,7 +206,7 @@ impl ThreadBlock {
     }
 
     /// The written pages of a block, for a thread pointer, in ascending order.
-    pub fn pages(&self, pointer: usize) -> Vec<Range<usize>> {
+    pub(crate) fn pages(&self, pointer: usize) -> Vec<Range<usize>> {
         let mut ranges = Vec::new();
         let of_process = pointer - self.process.locals.max(self.reserve)..pointer - self.reserve;
         let private = pointer - self.private..pointer + self.process.control;
@@ -215,7 +219,7 @@ impl ThreadBlock {
     }
 
     /// The positions of copies of the process's thread-locals in the block of a thread pointer.
-    pub fn process_locals(&self, pointer: usize) -> impl Iterator<Item = Range<usize>> {
+    pub(crate) fn process_locals(&self, pointer: usize) -> impl Iterator<Item = Range<usize>> {
         self.copied.iter().map(move |(distance, len)| {
             let start = pointer - distance;
             start..start + len
@@ -223,7 +227,7 @@ impl ThreadBlock {
     }
 
     /// Bytes that [`make`](Self::make) needs.
-    pub fn size(&self) -> usize {
+    pub(crate) fn size(&self) -> usize {
         self.alignment + self.below + self.process.control
     }
 
@@ -231,7 +235,7 @@ impl ThreadBlock {
     ///
     /// # Safety
     /// As [`fill`](Self::fill); the memory need not be zero.
-    pub unsafe fn make(&self, image: usize, at: usize, from: usize) -> usize {
+    pub(crate) unsafe fn make(&self, image: usize, at: usize, from: usize) -> usize {
         let pointer = (at + self.below).next_multiple_of(self.alignment);
         // SAFETY: inside of the memory that the caller gives.
         unsafe {
@@ -247,7 +251,7 @@ impl ThreadBlock {
     /// # Safety
     /// `from` is the thread pointer of a thread of this process that does not end meanwhile. The memory around `to`
     /// belongs to the caller; it is zero where private thread-locals go.
-    pub unsafe fn fill(&self, image: usize, to: usize, from: usize) {
+    pub(crate) unsafe fn fill(&self, image: usize, to: usize, from: usize) {
         // SAFETY: the caller's memory around `to`.
         unsafe {
             self.copy_locals(to, from);
@@ -262,7 +266,7 @@ impl ThreadBlock {
     ///
     /// # Safety
     /// As [`fill`](Self::fill); `to` is the thread pointer of a block.
-    pub unsafe fn refresh(&self, to: usize, from: usize) {
+    pub(crate) unsafe fn refresh(&self, to: usize, from: usize) {
         // SAFETY: the caller's block.
         unsafe {
             self.copy_locals(to, from);
@@ -271,7 +275,7 @@ impl ThreadBlock {
     }
 
     /// The layout of a thread block of the process.
-    pub fn process(&self) -> &ProcessThread {
+    pub(crate) fn process(&self) -> &ProcessThread {
         &self.process
     }
 

@@ -301,7 +301,7 @@ unsafe extern "C" fn libc_start_main(
 
 /// The result for unwinders (glibc 2.35): the tables of the module that contains an address.
 #[repr(C)]
-pub struct FoundObject {
+pub(crate) struct FoundObject {
     flags: u64,
     start: usize,
     end: usize,
@@ -316,7 +316,7 @@ pub struct FoundObject {
 /// # Safety
 /// As for the loader's function.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
-pub unsafe extern "C" fn _dl_find_object(address: usize, found: *mut FoundObject) -> c_int {
+pub(crate) unsafe extern "C" fn _dl_find_object(address: usize, found: *mut FoundObject) -> c_int {
     if let Some((base, module)) = image::module_at(address)
         && let Some(table) = module.unwind_table
     {

@@ -63,13 +63,13 @@ pub(crate) struct LoopThread {
 impl LoopThread {
     /// The thread on which the calling rank runs, whatever its thread pointer is.
     #[inline(never)]
-    pub fn of_rank() -> LoopThread {
+    pub(crate) fn of_rank() -> LoopThread {
         LoopThread { pointer: OF_LOOP.get(), ..LoopThread::find() }
     }
 
     /// The calling thread, which has its own thread pointer.
     #[inline(never)]
-    pub fn find() -> LoopThread {
+    pub(crate) fn find() -> LoopThread {
         let pointer = thread_pointer::get();
         let heap = HEAP.with(|word| std::ptr::from_ref(word).addr());
         LoopThread { pointer, pe: pe_of_thread(), heap: heap.wrapping_sub(pointer) }
@@ -80,7 +80,7 @@ impl LoopThread {
     /// # Safety
     /// It is the thread's own, or that of an image whose rank runs on the thread, or is about to.
     #[inline(always)]
-    pub unsafe fn use_heap(self, pointer: usize, slot: *mut SlotHeader) {
+    pub(crate) unsafe fn use_heap(self, pointer: usize, slot: *mut SlotHeader) {
         // SAFETY: the thread blocks of images look like the thread's own, and nobody else uses this one.
         unsafe { (pointer.wrapping_add(self.heap) as *mut *mut SlotHeader).write(slot) }
     }

@@ -16,7 +16,7 @@ pub fn flops(iterations: u32) -> f64 {
 }
 
 /// Runs this many iterations; returns the sum of the numbers.
-pub fn compute(iterations: u32) -> f64 {
+pub(super) fn compute(iterations: u32) -> f64 {
     // Tasks alike must not become one that is computed once.
     let iterations = black_box(iterations);
     #[cfg(target_arch = "x86_64")]

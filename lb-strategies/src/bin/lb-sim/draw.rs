@@ -17,7 +17,7 @@ const MARGIN: f64 = 30.0;
 const COLUMNS: usize = 400;
 
 /// Draws one panel for the placement before, and one for each strategy, all to the same scale.
-pub fn write(path: &Path, input: &Input, results: &[Measured]) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, input: &Input, results: &[Measured]) -> Result<(), Failure> {
     let before = Assignment::today(&input.model).pe_loads(&input.model);
     let bound = lower_bound(&input.model);
     let mut panels: Vec<(&str, &[f64])> = vec![("before", &before)];

@@ -16,14 +16,14 @@ use crate::options::{Failure, Loads, Source};
 use crate::traces;
 
 /// A load model and its name.
-pub struct Input {
+pub(crate) struct Input {
     pub title: String,
     pub model: LoadModel,
     /// Number of communications in the files that the model cannot represent.
     pub left_out: usize,
 }
 
-pub fn model(source: &Source) -> Result<Input, Failure> {
+pub(crate) fn model(source: &Source) -> Result<Input, Failure> {
     let mut input = match &source.loads {
         Loads::Generated { case, size } => Input {
             title: format!("case {}, seed {}", case.name, size.seed),
@@ -44,7 +44,7 @@ pub fn model(source: &Source) -> Result<Input, Failure> {
 }
 
 /// All phases of recorded files; a trace is cut into phases of this many seconds.
-pub fn phases_of(paths: &[PathBuf], cut: f64) -> Result<Vec<RecordedPhase>, Failure> {
+pub(crate) fn phases_of(paths: &[PathBuf], cut: f64) -> Result<Vec<RecordedPhase>, Failure> {
     if let [path] = paths
         && traces::is_trace(path)
     {
@@ -100,7 +100,7 @@ fn in_directory(directory: &Path) -> Result<Vec<PathBuf>, Failure> {
 }
 
 /// Writes `data.PE.json` for each PE into `directory`, which is created if necessary.
-pub fn save(model: &LoadModel, directory: &Path) -> Result<(), Failure> {
+pub(crate) fn save(model: &LoadModel, directory: &Path) -> Result<(), Failure> {
     let wrong = |error| Failure::Directory { file: directory.display().to_string(), error };
     fs::create_dir_all(directory).map_err(wrong)?;
     for (pe, layout) in layouts(model, 0).into_iter().enumerate() {

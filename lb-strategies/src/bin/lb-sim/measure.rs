@@ -10,7 +10,7 @@ use serde::Serialize;
 
 /// The properties of a placement.
 #[derive(Clone, Debug, Serialize)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Load of the busiest PE over the mean, minus 1.
     pub imbalance: f64,
     /// Seconds of the busiest PE.
@@ -31,7 +31,7 @@ pub struct Outcome {
 
 /// What a strategy did.
 #[derive(Clone, Debug, Serialize)]
-pub struct Measured {
+pub(crate) struct Measured {
     pub strategy: &'static str,
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -47,12 +47,12 @@ fn seconds<S: serde::Serializer>(time: &Duration, serializer: S) -> Result<S::Ok
 }
 
 /// Today's placement.
-pub fn today(model: &LoadModel) -> Outcome {
+pub(crate) fn today(model: &LoadModel) -> Outcome {
     outcome(model, &Assignment::today(model))
 }
 
 /// Runs `balancer` on `model`.
-pub fn run(balancer: &Balancer, model: &LoadModel, seed: u64) -> Measured {
+pub(crate) fn run(balancer: &Balancer, model: &LoadModel, seed: u64) -> Measured {
     let resets = reset_peak();
     let began = Instant::now();
     let assignment = balancer.assign(model, seed);

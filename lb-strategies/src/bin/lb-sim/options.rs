@@ -15,7 +15,7 @@ use thiserror::Error;
 /// Runs load-balancing strategies side by side, on recorded or generated loads, and shows what each would do.
 #[derive(Debug, Parser)]
 #[command(name = "lb-sim", version, max_term_width = 100)]
-pub struct Options {
+pub(crate) struct Options {
     /// Recorded loads: the data files of all PEs, or directories of them (NAME.PE.json or
     /// NAME.PE.json.br, the layout of DARMA vt's LB data files); in a replay also a trace that vrt has
     /// recorded with --trace
@@ -101,7 +101,7 @@ pub struct Options {
 const MIN_CUT: f64 = 1e-4;
 
 /// A request.
-pub enum Request {
+pub(crate) enum Request {
     /// List the names of strategies and cases.
     List,
     /// Print the table of all strategies on all cases.
@@ -127,26 +127,26 @@ pub enum Request {
 }
 
 /// How results are printed.
-pub enum Output {
+pub(crate) enum Output {
     Text,
     Json,
 }
 
 /// The source of the loads.
-pub struct Source {
+pub(crate) struct Source {
     pub loads: Loads,
     pub scale_pes: Option<f64>,
     pub scale_objects: Option<usize>,
 }
 
-pub enum Loads {
+pub(crate) enum Loads {
     Recorded { files: Vec<PathBuf>, phase: Option<u64> },
     Generated { case: Case, size: Size },
 }
 
 impl Options {
     /// Checks what clap cannot.
-    pub fn request(self) -> Result<Request, Failure> {
+    pub(crate) fn request(self) -> Result<Request, Failure> {
         let is_list = |it: &String| it == "list";
         if self.lb.iter().any(is_list) || self.case.as_ref().is_some_and(is_list) {
             return Ok(Request::List);
@@ -235,7 +235,7 @@ impl Options {
 
 /// Why the program ends without a result.
 #[derive(Debug, Error)]
-pub enum Failure {
+pub(crate) enum Failure {
     #[error("{option} {value}: allowed is {allowed}")]
     Range { option: &'static str, value: String, allowed: &'static str },
     #[error("no loads: give data files, or a case (--case list shows them)")]
@@ -274,7 +274,7 @@ impl Failure {
     }
 
     /// The program's exit status: 2 if the command line is invalid, 1 for any other error.
-    pub fn status(&self) -> u8 {
+    pub(crate) fn status(&self) -> u8 {
         match self {
             Self::Range { .. }
             | Self::NoLoads

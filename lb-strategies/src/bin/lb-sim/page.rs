@@ -13,7 +13,7 @@ const PAGE: &str = include_str!("page.html");
 const DATA: &str = "/*DATA*/null";
 
 /// Writes the page.
-pub fn write(path: &Path, phases: &[RecordedPhase], rows: &[Row]) -> Result<(), Failure> {
+pub(crate) fn write(path: &Path, phases: &[RecordedPhase], rows: &[Row]) -> Result<(), Failure> {
     let lengths: Vec<f64> = phases.iter().map(|it| it.seconds).collect();
     let rows: Vec<_> = rows
         .iter()

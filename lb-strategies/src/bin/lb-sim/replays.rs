@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use vrt_cli::quantity::{bytes, seconds};
 
 /// A balancer and its result.
-pub struct Row {
+pub(crate) struct Row {
     name: String,
     /// The number of phases between decisions; 0 for balancers without such a number.
     every: usize,
@@ -19,7 +19,7 @@ pub struct Row {
 
 impl Row {
     /// The balancer's name, and how often it decides.
-    pub fn title(&self) -> String {
+    pub(crate) fn title(&self) -> String {
         match self.every {
             0 | 1 => self.name.clone(),
             every => format!("{}, every {every} phases", self.name),
@@ -28,7 +28,7 @@ impl Row {
 }
 
 /// Runs all balancers, with each of these numbers of phases.
-pub fn run(
+pub(crate) fn run(
     phases: &[RecordedPhase],
     balancers: Vec<Balancer>,
     every: &[usize],
@@ -64,7 +64,7 @@ fn imbalance(replayed: &Replayed) -> f64 {
 }
 
 /// The rows as a table, fastest first.
-pub fn text(phases: &[RecordedPhase], rows: &[Row]) -> String {
+pub(crate) fn text(phases: &[RecordedPhase], rows: &[Row]) -> String {
     let (objects, pes) = (phases[0].ids.len(), phases[0].model.pes().len());
     let mut text = format!("{} phases: {objects} objects on {pes} PEs\n\n", phases.len());
     let mut table = Table::new();
@@ -93,7 +93,7 @@ pub fn text(phases: &[RecordedPhase], rows: &[Row]) -> String {
 }
 
 /// The rows as JSON.
-pub fn json(rows: &[Row]) -> String {
+pub(crate) fn json(rows: &[Row]) -> String {
     let rows: Vec<Value> = rows
         .iter()
         .map(|Row { name, every, replayed }| {

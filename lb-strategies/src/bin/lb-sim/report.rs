@@ -19,7 +19,7 @@ use crate::{
 };
 
 /// The list of strategies and cases.
-pub fn list() -> String {
+pub(crate) fn list() -> String {
     let mut text = format!("strategies\n\n{}\ncases\n\n", registry::list());
     for case in cases::cases() {
         let _ = writeln!(text, "{:<25} {}", case.name, case.help);
@@ -28,7 +28,7 @@ pub fn list() -> String {
 }
 
 /// A table of the results for a terminal.
-pub fn text(input: &Input, today: &Outcome, results: &[Measured]) -> String {
+pub(crate) fn text(input: &Input, today: &Outcome, results: &[Measured]) -> String {
     let model = &input.model;
     let mut text = format!(
         "{}: {} objects on {} PEs of {} nodes, {} edges\nno placement's busiest PE has less than \
@@ -96,7 +96,7 @@ fn nodes(model: &LoadModel) -> usize {
 }
 
 /// The results as JSON.
-pub fn json(input: &Input, today: &Outcome, results: &[Measured]) -> String {
+pub(crate) fn json(input: &Input, today: &Outcome, results: &[Measured]) -> String {
     let model = &input.model;
     let value = json!({
         "input": input.title,
@@ -119,7 +119,7 @@ const RECORDED: &str = include_str!("../../../tests/data/vt-layout.json");
 const SIZE: Size = Size { objects: 1000, pes: 32, seed: 1 };
 
 /// All strategies on all cases, in Markdown.
-pub fn case_table() -> Result<String, Failure> {
+pub(crate) fn case_table() -> Result<String, Failure> {
     let mut models = vec![];
     for case in cases::cases() {
         models.push((case.name, case.model(SIZE)?));

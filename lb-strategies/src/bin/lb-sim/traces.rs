@@ -27,7 +27,7 @@ const PER_BYTE: f64 = 2e-10;
 const OF_TRACE: &[u8] = b"vrtrace";
 
 /// Whether a file, or the first of the files of several PEs, is a trace.
-pub fn is_trace(path: &Path) -> bool {
+pub(crate) fn is_trace(path: &Path) -> bool {
     let mut name = path.as_os_str().to_owned();
     name.push(".0");
     let of = |path: &Path| {
@@ -48,7 +48,7 @@ struct Done {
 }
 
 /// The phases of a trace, each of this many seconds except the last.
-pub fn phases_of(path: &Path, cut: f64) -> Result<Vec<RecordedPhase>, Failure> {
+pub(crate) fn phases_of(path: &Path, cut: f64) -> Result<Vec<RecordedPhase>, Failure> {
     let trace = Trace::read(path)?;
     let end = trace.end() as f64 / 1e9;
     let number = |seconds: f64| (seconds.max(0.0) / cut) as usize;

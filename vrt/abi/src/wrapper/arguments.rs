@@ -10,7 +10,7 @@ use crate::MISSING_NAMES;
 
 /// What a wrapper is asked to do.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Job {
+pub(super) enum Job {
     /// Run the compiler with these arguments and what belongs around them.
     Compile(Vec<OsString>),
     /// Answer a question; these are the other arguments.
@@ -21,7 +21,7 @@ pub enum Job {
 
 /// A question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Query {
+pub(super) enum Query {
     /// The whole command line.
     Command,
     /// The compiler and what it needs to compile.
@@ -73,11 +73,11 @@ const QUERIES: &[(&[&str], Query, &str)] = &[
 ];
 const INSTALL: &str = "--vrt-install";
 /// Links with functions that are not there, too.
-pub const ALL: &str = "--vrt-all-functions";
+pub(super) const ALL: &str = "--vrt-all-functions";
 
 impl Job {
     /// Reads the arguments behind the wrapper's name.
-    pub fn parse(arguments: Vec<OsString>) -> Result<Job, Error> {
+    pub(super) fn parse(arguments: Vec<OsString>) -> Result<Job, Error> {
         let mut query = None;
         let mut others = Vec::new();
         let mut arguments = arguments.into_iter();
@@ -111,7 +111,7 @@ fn is_ours(argument: &OsStr) -> bool {
 }
 
 /// What `--vrt-help` prints.
-pub fn help(language: Language) -> String {
+pub(super) fn help(language: Language) -> String {
     let (name, compiler, variable) = (language.wrapper(), language.compiler(), language.variable());
     let mut text = format!(
         "{name} runs the {language} compiler (`{compiler}`, or what ${variable} names) with mpi.h \

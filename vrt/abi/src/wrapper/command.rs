@@ -15,7 +15,7 @@ pub(super) fn find_program(name: &Path) -> Option<PathBuf> {
 
 /// Arguments in a line, in quotation marks where a blank or another letter needs them. The marks
 /// begin behind the option, as build systems expect it: `-I"/a b"`.
-pub fn shown(arguments: &[OsString]) -> String {
+pub(super) fn shown(arguments: &[OsString]) -> String {
     let quoted = arguments.iter().map(|argument| {
         let argument = argument.to_string_lossy();
         let plain = |c: char| c.is_alphanumeric() || "-_=+.,:/@%".contains(c);

@@ -14,14 +14,14 @@ use super::language::Language;
 use crate::{LIBRARY, STUB};
 
 /// A compiler: a program, and arguments that come before all others, as in `ccache gcc`.
-pub struct Compiler {
+pub(super) struct Compiler {
     language: Language,
     words: Vec<OsString>,
 }
 
 impl Compiler {
     /// The compiler of the language: what its variable names, or the system's.
-    pub fn of(language: Language) -> Result<Compiler, Error> {
+    pub(super) fn of(language: Language) -> Result<Compiler, Error> {
         let named = env::var_os(language.variable());
         let words = match named {
             // A path may have blanks in it.
@@ -50,18 +50,18 @@ impl Compiler {
     }
 
     /// The command as a user would write it.
-    pub fn shown(&self) -> String {
+    pub(super) fn shown(&self) -> String {
         shown(&self.words)
     }
 
     /// Becomes the compiler; returns only if that is not possible.
-    pub fn exec(self, arguments: Vec<OsString>) -> Error {
+    pub(super) fn exec(self, arguments: Vec<OsString>) -> Error {
         let error = self.command().args(arguments).exec();
         self.failed(error)
     }
 
     /// Compiles the stub library to a file, with the functions that are missing if it is to have `all`.
-    pub fn compile_stub(&self, output: &Path, all: bool) -> Result<(), Error> {
+    pub(super) fn compile_stub(&self, output: &Path, all: bool) -> Result<(), Error> {
         let mut command = self.command();
         command.args(["-shared", "-fPIC", "-O2", "-x", "c", "-", "-o"]).arg(output);
         command.arg(format!("-Wl,-soname,{LIBRARY}"));

@@ -11,7 +11,7 @@ const PROBES: &str = "-fstack-clash-protection";
 
 /// How far the compiler goes with its arguments.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub(super) enum Stage {
     /// It has no input: it is asked something.
     Nothing,
     /// It does not link, or links to something that takes no libraries.
@@ -42,7 +42,7 @@ const OTHER_OUTPUT: &str = "-shared --shared -dynamiclib -pie --pie";
 
 impl Stage {
     /// How far the compiler goes with these arguments.
-    pub fn of(arguments: &[OsString]) -> Stage {
+    pub(super) fn of(arguments: &[OsString]) -> Stage {
         let mut input = false;
         let mut stage = Stage::Link;
         let mut arguments = arguments.iter();
@@ -64,13 +64,13 @@ impl Stage {
 }
 
 /// The option by which the user asks for a program that cannot be moved, if there is one.
-pub fn fixed_address(arguments: &[OsString]) -> Option<&'static str> {
+pub(super) fn fixed_address(arguments: &[OsString]) -> Option<&'static str> {
     let mut known = FIXED_ADDRESS.split_whitespace();
     known.find(|option| arguments.iter().any(|argument| argument == option))
 }
 
 /// What stands before the user's arguments, and behind them.
-pub fn flags(prefix: &Prefix, stage: Stage) -> [Vec<OsString>; 2] {
+pub(super) fn flags(prefix: &Prefix, stage: Stage) -> [Vec<OsString>; 2] {
     let before = vec![joined("-I", &prefix.include())];
     let after = match stage {
         Stage::Link => vec![
@@ -87,7 +87,7 @@ pub fn flags(prefix: &Prefix, stage: Stage) -> [Vec<OsString>; 2] {
 ///
 /// Programs have to be position-independent. Many compilers make them so by default, others are
 /// told, where the user's options, which come behind and win, do not say anything else.
-pub fn around(prefix: &Prefix, stage: Stage, arguments: Vec<OsString>) -> Vec<OsString> {
+pub(super) fn around(prefix: &Prefix, stage: Stage, arguments: Vec<OsString>) -> Vec<OsString> {
     let [mut before, after] = flags(prefix, stage);
     before.push("-fPIE".into());
     before.push(PROBES.into());

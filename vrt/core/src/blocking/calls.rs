@@ -85,7 +85,7 @@ const PATIENCE: u64 = 1_000_000;
 /// # Safety
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
-pub unsafe extern "C" fn syscall(
+pub(super) unsafe extern "C" fn syscall(
     number: c_long,
     a: usize,
     b: usize,
@@ -154,7 +154,7 @@ fn to_timespec(nanoseconds: u64) -> libc::timespec {
 /// # Safety
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
-pub unsafe extern "C" fn nanosleep(
+pub(super) unsafe extern "C" fn nanosleep(
     time: *const libc::timespec,
     left: *mut libc::timespec,
 ) -> c_int {
@@ -174,7 +174,7 @@ pub unsafe extern "C" fn nanosleep(
 /// # Safety
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
-pub unsafe extern "C" fn clock_nanosleep(
+pub(super) unsafe extern "C" fn clock_nanosleep(
     which: libc::clockid_t,
     flags: c_int,
     time: *const libc::timespec,
@@ -231,7 +231,7 @@ pub(crate) unsafe extern "C" fn usleep(time: c_uint) -> c_int {
 /// # Safety
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
-pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
+pub(super) unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
     if let Some(left) = has_slept("sleep", Some(u64::from(seconds) * SECOND)) {
         return (left / SECOND) as c_uint;
     }
@@ -243,7 +243,7 @@ pub unsafe extern "C" fn sleep(seconds: c_uint) -> c_uint {
 /// # Safety
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
-pub unsafe extern "C" fn poll(
+pub(super) unsafe extern "C" fn poll(
     fds: *mut libc::pollfd,
     count: libc::nfds_t,
     milliseconds: c_int,
@@ -265,7 +265,7 @@ pub unsafe extern "C" fn poll(
 /// # Safety
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
-pub unsafe extern "C" fn ppoll(
+pub(super) unsafe extern "C" fn ppoll(
     fds: *mut libc::pollfd,
     count: libc::nfds_t,
     time: *const libc::timespec,
@@ -323,7 +323,7 @@ unsafe fn asked_with_mask(
 /// # Safety
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
-pub unsafe extern "C" fn select(
+pub(super) unsafe extern "C" fn select(
     count: c_int,
     read: *mut libc::fd_set,
     write: *mut libc::fd_set,

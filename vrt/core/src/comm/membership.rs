@@ -32,7 +32,7 @@ enum Telling<'a> {
 }
 
 /// The running rank joins a group of these ranks; its home PE must know them.
-pub fn join(engine: &mut Engine, context: u32, members: &[u32]) -> Started {
+pub(super) fn join(engine: &mut Engine, context: u32, members: &[u32]) -> Started {
     let (combining, core) = engine.part::<Combining>();
     let (rank, shared, id) = (core.current, core.shared, core.id);
     core.running().collectives.join(context, REGISTERED);

@@ -18,7 +18,7 @@ const DATA: u32 = 0;
 ///
 /// # Errors
 /// Those of [`Collective::reduce_scatter`].
-pub async fn exchange(
+pub(super) async fn exchange(
     comm: &CommunicatorHandle,
     outgoing: Vec<(usize, Vec<i32>)>,
     site: Site,

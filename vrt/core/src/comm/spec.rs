@@ -24,7 +24,7 @@ const _: () = assert!(MAX_UNIT + PART_HEADER <= MAX_PAYLOAD);
 
 /// What an operation does with the contributions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub enum What {
+pub(crate) enum What {
     /// Fold them.
     Reduce(Operator),
     /// Lay them side by side in rank order.

@@ -13,18 +13,18 @@ use vrt_slot::rank;
 
 /// Which operation's turn it is.
 #[derive(Debug, Default)]
-pub struct Turns {
+pub(super) struct Turns {
     begun: Cell<u64>,
     over: Cell<u64>,
 }
 
 /// A turn; dropping it begins the next one.
 #[derive(Debug)]
-pub struct Turn<'a>(&'a Turns);
+pub(super) struct Turn<'a>(&'a Turns);
 
 impl Turns {
     /// Waits until all operations that have begun earlier have ended. This one begins when the future is first polled.
-    pub async fn take(&self, site: Site) -> Turn<'_> {
+    pub(super) async fn take(&self, site: Site) -> Turn<'_> {
         let number = self.begun.replace(self.begun.get().wrapping_add(1));
         std::future::poll_fn(|context| {
             if self.over.get() == number {

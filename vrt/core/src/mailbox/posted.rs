@@ -9,7 +9,7 @@ use crate::mailbox::{LINEAR, Pattern};
 
 /// A posted receive: the number of its request, and whether it has a buffer yet. One word, as matching reads many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PostedReceive(u32);
+pub(crate) struct PostedReceive(u32);
 
 impl PostedReceive {
     /// The bit of receives that reserve. (No rank has as many requests.)
@@ -17,26 +17,26 @@ impl PostedReceive {
 
     /// A receive whose message goes into the buffer of its request.
     #[inline(always)]
-    pub fn into_buffer(request: u32) -> PostedReceive {
+    pub(crate) fn into_buffer(request: u32) -> PostedReceive {
         debug_assert!(request < PostedReceive::RESERVES);
         PostedReceive(request)
     }
 
     /// A receive without a buffer so far: its message is reserved for it.
-    pub fn reserving(request: u32) -> PostedReceive {
+    pub(crate) fn reserving(request: u32) -> PostedReceive {
         debug_assert!(request < PostedReceive::RESERVES);
         PostedReceive(request | PostedReceive::RESERVES)
     }
 
     /// The number of its request.
     #[inline(always)]
-    pub fn request(self) -> u32 {
+    pub(crate) fn request(self) -> u32 {
         self.0 & !PostedReceive::RESERVES
     }
 
     /// Whether its message is reserved.
     #[inline(always)]
-    pub fn reserves(self) -> bool {
+    pub(crate) fn reserves(self) -> bool {
         self.0 >= PostedReceive::RESERVES
     }
 }
@@ -57,12 +57,12 @@ pub(crate) struct Posted {
 
 impl Posted {
     #[cfg(test)]
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.len
     }
 
     #[inline(always)]
-    pub fn push(&mut self, pattern: Pattern, receive: PostedReceive) {
+    pub(crate) fn push(&mut self, pattern: Pattern, receive: PostedReceive) {
         self.len += 1;
         match &mut self.many {
             None => self.few.push_back((pattern, receive)),
@@ -85,7 +85,7 @@ impl Posted {
 
     /// Takes the earliest receive that matches a message.
     #[inline(always)]
-    pub fn take(&mut self, message: &Pattern) -> Option<PostedReceive> {
+    pub(crate) fn take(&mut self, message: &Pattern) -> Option<PostedReceive> {
         if self.len == 0 {
             return None;
         }
@@ -128,7 +128,7 @@ impl Posted {
     }
 
     /// Withdraws a receive; returns false if it has been matched already.
-    pub fn cancel(&mut self, pattern: &Pattern, receive: PostedReceive) -> bool {
+    pub(crate) fn cancel(&mut self, pattern: &Pattern, receive: PostedReceive) -> bool {
         let found = match &mut self.many {
             None => self.few.iter().position(|(_, r)| *r == receive).map(|at| {
                 self.few.remove(at);

@@ -125,7 +125,7 @@ pub(crate) struct Data(pub [u8; INLINE]);
 
 impl Data {
     #[inline(always)]
-    pub fn words(words: [u64; 3]) -> Data {
+    pub(crate) fn words(words: [u64; 3]) -> Data {
         let mut data = Data([0; INLINE]);
         data.set_word(0, words[0]);
         data.set_word(1, words[1]);
@@ -139,7 +139,7 @@ impl Data {
     }
 
     #[inline(always)]
-    pub fn word(&self, i: usize) -> u64 {
+    pub(crate) fn word(&self, i: usize) -> u64 {
         let mut word = [0; 8];
         word.copy_from_slice(&self.0[8 * i..8 * i + 8]);
         u64::from_ne_bytes(word)

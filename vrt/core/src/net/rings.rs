@@ -30,7 +30,7 @@ pub(crate) type Receiver = (u32, Consumer<'static, RING_CELLS, RING_BYTES>);
 
 impl Sender {
     /// Publishes how much was sent, for the deadlock detector.
-    pub fn publish_sent(&self) {
+    pub(crate) fn publish_sent(&self) {
         self.link.sent.store(self.producer.sent(), Ordering::Release);
     }
 }

@@ -43,7 +43,7 @@ enum State {
 
 impl Landing {
     /// A receive for any message that matches.
-    pub fn new(pattern: Pattern, site: Site) -> Landing {
+    pub(crate) fn new(pattern: Pattern, site: Site) -> Landing {
         Landing { state: State::Asking(pattern), site }
     }
 
@@ -57,7 +57,7 @@ impl Landing {
     /// # Safety
     /// The room's buffer is writable for its capacity during the call, and always has the same
     /// length.
-    pub unsafe fn poll(
+    pub(crate) unsafe fn poll(
         &mut self,
         room: Room,
         context: &mut Context<'_>,

@@ -7,14 +7,14 @@
 macro_rules! choices {
     (
         $(#[$attribute:meta])*
-        pub enum $Enum:ident {
+        $visibility:vis enum $Enum:ident {
             $( $(#[doc = $help:literal])+ $Variant:ident = $name:literal, )+
         }
         $(default $Default:ident;)?
     ) => {
         $(#[$attribute])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub enum $Enum {
+        $visibility enum $Enum {
             $( $(#[doc = $help])+ $Variant, )+
         }
 
@@ -65,7 +65,7 @@ mod tests {
 
     crate::choices! {
         /// A value in two ways.
-        pub enum Way {
+        enum Way {
             /// As it is,
             /// untouched
             Plain = "plain",

@@ -64,7 +64,7 @@ pub(crate) struct Taken {
 
 impl Neighbour {
     /// Requests the state of the PE.
-    pub fn ask(self) {
+    pub(super) fn ask(self) {
         self.signal(ASKED);
     }
 
@@ -74,7 +74,7 @@ impl Neighbour {
     }
 
     /// Wakes the PE if it sleeps.
-    pub fn wake(self) {
+    pub(super) fn wake(self) {
         match self.block.doorbell.ring() {
             None => {}
             Some(Sleep::Futex) => self.block.doorbell.wake(),
@@ -99,7 +99,7 @@ pub(crate) struct Injector {
 }
 
 impl Injector {
-    pub fn register(id: u32, uid: u32, shared: Shared, events: Arc<[i32]>) -> Arc<Injector> {
+    pub(crate) fn register(id: u32, uid: u32, shared: Shared, events: Arc<[i32]>) -> Arc<Injector> {
         let own = Neighbour { block: shared.pe(id as usize), event: events[id as usize] };
         let _: &Neighbour = OWN.get_or_init(|| own);
         let injector = Injector { woken: Mutex::new(Vec::new()), id, own, shared, events };
@@ -108,7 +108,7 @@ impl Injector {
         injector
     }
 
-    pub fn unregister(uid: u32) {
+    pub(crate) fn unregister(uid: u32) {
         lock(&PES).retain(|(u, _)| *u != uid);
     }
 
@@ -120,17 +120,17 @@ impl Injector {
 
     /// Whether no rank was woken; a cheap check.
     #[inline(always)]
-    pub fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.own.block.signals.load(Ordering::Acquire) == 0
     }
 
     /// Whether a ring was opened to the PE since the last call.
-    pub fn take_new_rings(&self) -> bool {
+    pub(crate) fn take_new_rings(&self) -> bool {
         self.own.block.signals.fetch_and(!NEW_RINGS, Ordering::SeqCst) & NEW_RINGS != 0
     }
 
     /// Everything else since the last call.
-    pub fn take(&self) -> Taken {
+    pub(crate) fn take(&self) -> Taken {
         let signals = self.own.block.signals.fetch_and(NEW_RINGS, Ordering::SeqCst) & !NEW_RINGS;
         let ranks =
             if signals & RANKS != 0 { std::mem::take(&mut *lock(&self.woken)) } else { Vec::new() };

@@ -21,7 +21,7 @@ impl ReadyQueue {
     }
 
     #[inline(always)]
-    pub fn push_back(&mut self, rank: u32) {
+    pub(crate) fn push_back(&mut self, rank: u32) {
         if self.len == self.ring.len() {
             self.grow();
         }

@@ -58,7 +58,7 @@ impl Timers {
     }
 
     /// Adds the timers of a rank.
-    pub fn put(&mut self, rank: u32, timers: &[(u64, u32)]) {
+    pub(crate) fn put(&mut self, rank: u32, timers: &[(u64, u32)]) {
         self.heap
             .extend(timers.iter().map(|(deadline, request)| Reverse((*deadline, rank, *request))));
     }
@@ -66,7 +66,7 @@ impl Timers {
 
 impl Timers {
     /// When the next one ends, by [`monotonic`].
-    pub fn next(&self) -> Option<u64> {
+    pub(crate) fn next(&self) -> Option<u64> {
         self.heap.peek().map(|Reverse((deadline, _, _))| *deadline)
     }
 

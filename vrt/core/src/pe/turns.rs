@@ -3,6 +3,6 @@
 use crate::pe::thread::outside;
 
 /// Lets tokio's driver and tasks run once.
-pub fn turn(tokio: &tokio::runtime::Runtime) {
+pub(super) fn turn(tokio: &tokio::runtime::Runtime) {
     outside(|| tokio.block_on(tokio::task::yield_now()));
 }

@@ -45,7 +45,7 @@ impl From<UnexpectedPayload> for Body {
 }
 
 /// The list of a rank's unexpected messages.
-pub type UnexpectedQueue = Unexpected<(Packet, UnexpectedPayload)>;
+pub(super) type UnexpectedQueue = Unexpected<(Packet, UnexpectedPayload)>;
 
 /// What unexpected messages of a rank take, beside their list.
 #[derive(Debug, Default)]
@@ -84,7 +84,7 @@ pub(super) fn pooled(packet: &Packet, payload: UnexpectedPayload) -> usize {
 
 impl Flow {
     /// For a rank that has arrived with these messages.
-    pub fn of<'a>(
+    pub(crate) fn of<'a>(
         messages: impl Iterator<Item = &'a (Packet, UnexpectedPayload)>,
         held: bool,
         told: Vec<Told>,

@@ -330,7 +330,8 @@ mod tests {
     /// Each call is refused in each epoch that does not allow it, and changes nothing.
     #[test]
     fn what_is_refused_changes_nothing() {
-        let begin: [(Epoch, fn(&Epochs)); 6] = [
+        type Begin = fn(&Epochs);
+        let begin: [(Epoch, Begin); 6] = [
             (Epoch::None, |_| ()),
             (Epoch::Fenced, |epochs| epochs.fenced(true)),
             (Epoch::Fence, |epochs| (epochs.fenced(true), epochs.access(0).unwrap()).1),

@@ -6,24 +6,24 @@ use std::process::Command;
 use super::Outcome;
 
 /// A directory that is removed at the end.
-pub struct Workshop {
+pub(crate) struct Workshop {
     folder: tempfile::TempDir,
 }
 
 impl Workshop {
-    pub fn new() -> Workshop {
+    pub(crate) fn new() -> Workshop {
         let workshop = Workshop { folder: tempfile::tempdir().unwrap() };
         // Programs are linked with something that defines what the harness provides.
         workshop.library("libruntime.so", STUBS, "");
         workshop
     }
 
-    pub fn path(&self, name: &str) -> PathBuf {
+    pub(crate) fn path(&self, name: &str) -> PathBuf {
         self.folder.path().join(name)
     }
 
     /// Writes a file.
-    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.path(name);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(&path, text).unwrap();
@@ -32,34 +32,34 @@ impl Workshop {
 
     /// Compiles and links C; `flags` come last, are split at spaces, and are relative to the
     /// directory.
-    pub fn c(&self, name: &str, source: &str, flags: &str) -> PathBuf {
+    pub(crate) fn c(&self, name: &str, source: &str, flags: &str) -> PathBuf {
         self.compile("cc", "c", name, source, flags)
     }
 
     /// A C program, position independent by default.
-    pub fn program(&self, name: &str, source: &str, flags: &str) -> PathBuf {
+    pub(crate) fn program(&self, name: &str, source: &str, flags: &str) -> PathBuf {
         self.c(name, source, &format!("-fPIE -pie {flags} {RUNTIME}"))
     }
 
     /// A C library.
-    pub fn library(&self, name: &str, source: &str, flags: &str) -> PathBuf {
+    pub(crate) fn library(&self, name: &str, source: &str, flags: &str) -> PathBuf {
         self.c(name, source, &format!("-fPIC -shared -Wl,-soname,{name} {flags}"))
     }
 
     /// A C++ program.
-    pub fn cpp(&self, name: &str, source: &str, flags: &str) -> PathBuf {
+    pub(crate) fn cpp(&self, name: &str, source: &str, flags: &str) -> PathBuf {
         self.compile("c++", "cc", name, source, &format!("-fPIE -pie {flags} {RUNTIME}"))
     }
 
     /// A C++ library.
-    pub fn cpp_library(&self, name: &str, source: &str, flags: &str) -> PathBuf {
+    pub(crate) fn cpp_library(&self, name: &str, source: &str, flags: &str) -> PathBuf {
         let flags = format!("-fPIC -shared -Wl,-soname,{name} {flags}");
         self.compile("c++", "cc", name, source, &flags)
     }
 
     /// Runs a program as a separate process, loaded by the system: images should behave like it.
     /// Its first argument is 0.
-    pub fn native(&self, program: &Path) -> Outcome {
+    pub(crate) fn native(&self, program: &Path) -> Outcome {
         let mut command = Command::new(program);
         let result = command.arg("0").env("LD_LIBRARY_PATH", self.folder.path()).output().unwrap();
         let output = String::from_utf8_lossy(&result.stdout);

@@ -10,24 +10,24 @@ mod compile;
 mod provided;
 mod run;
 
-pub use compile::Workshop;
-pub use provided::provided;
-pub use run::{Memory, Outcome, in_image, on_stack, run};
+pub(crate) use compile::Workshop;
+pub(crate) use provided::provided;
+pub(crate) use run::{Memory, Outcome, in_image, on_stack, run};
 
 use vrt_load::{LoadError, Options, Plan, thread_reserve};
 
 /// Libraries that belong to the process in most tests.
-pub const LIBC: &[&str] = &["libc.so", "libm.so", "libgcc_s.so"];
+pub(crate) const LIBC: &[&str] = &["libc.so", "libm.so", "libgcc_s.so"];
 
 /// Opens a program; libraries whose names begin with one of `shared` belong to the process.
-pub fn open(program: &std::path::Path, shared: &[&str]) -> Plan {
+pub(crate) fn open(program: &std::path::Path, shared: &[&str]) -> Plan {
     match try_open(program, shared) {
         Ok(plan) => plan,
         Err(error) => panic!("{error}"),
     }
 }
 
-pub fn try_open(program: &std::path::Path, shared: &[&str]) -> Result<Plan, LoadError> {
+pub(crate) fn try_open(program: &std::path::Path, shared: &[&str]) -> Result<Plan, LoadError> {
     let shared = |name: &str| shared.iter().any(|prefix| name.starts_with(prefix));
     let options = Options {
         provided: &provided,

@@ -8,7 +8,7 @@ use vrt_load::thread_pointer;
 use super::run::current;
 
 /// The address of a function that the harness provides.
-pub fn provided(name: &str) -> Option<usize> {
+pub(crate) fn provided(name: &str) -> Option<usize> {
     // Before an image needs it: with an image's thread pointer it could not be looked up.
     real_find_object();
     Some(match name {
@@ -94,7 +94,7 @@ type Main = extern "C" fn(c_int, *const *mut c_char, *const *const c_char) -> c_
 ///
 /// # Safety
 /// The image's thread pointer is set.
-pub unsafe fn start_main(
+pub(super) unsafe fn start_main(
     main: usize,
     argc: c_int,
     argv: *const *mut c_char,

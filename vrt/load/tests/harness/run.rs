@@ -8,7 +8,7 @@ use std::time::Duration;
 use vrt_load::{Entry, Plan, thread_pointer};
 
 /// Memory of an image, or a stack.
-pub struct Memory {
+pub(crate) struct Memory {
     mapping: *mut c_void,
     len: usize,
     pub base: usize,
@@ -21,7 +21,7 @@ unsafe impl Sync for Memory {}
 
 impl Memory {
     /// Zeroed memory that can be written and executed.
-    pub fn map(len: usize, alignment: usize) -> Memory {
+    pub(crate) fn map(len: usize, alignment: usize) -> Memory {
         let len = len + alignment;
         // SAFETY: a new mapping.
         let mapping = unsafe {
@@ -39,7 +39,7 @@ impl Memory {
     }
 
     /// Memory with the code of an image in it.
-    pub fn code(plan: &Plan, is_mapped: bool) -> Memory {
+    pub(crate) fn code(plan: &Plan, is_mapped: bool) -> Memory {
         let memory = Memory::map(plan.size(), plan.alignment());
         // SAFETY: fresh memory of the right length.
         unsafe {
@@ -52,7 +52,7 @@ impl Memory {
     }
 
     /// Memory with an image in it, for the calling thread.
-    pub fn image(plan: &Plan, is_mapped: bool) -> Memory {
+    pub(crate) fn image(plan: &Plan, is_mapped: bool) -> Memory {
         let memory = Memory::code(plan, is_mapped);
         // SAFETY: fresh memory of the right length.
         unsafe { plan.fill(memory.base) };
@@ -69,20 +69,20 @@ impl Drop for Memory {
 
 /// What an image reported, and how it ended.
 #[derive(Debug, PartialEq)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     pub status: i32,
     pub reports: Vec<(String, i64)>,
 }
 
 impl Outcome {
     /// The last value reported under a name.
-    pub fn value(&self, name: &str) -> i64 {
+    pub(crate) fn value(&self, name: &str) -> i64 {
         let found = self.reports.iter().rev().find(|(report, _)| report == name);
         found.unwrap_or_else(|| panic!("no {name} in {self:?}")).1
     }
 
     /// The values reported under a name, in order.
-    pub fn values(&self, name: &str) -> Vec<i64> {
+    pub(crate) fn values(&self, name: &str) -> Vec<i64> {
         let reports = self.reports.iter().filter(|(report, _)| report == name);
         reports.map(|(_, value)| *value).collect()
     }
@@ -95,7 +95,7 @@ struct Report {
 }
 
 /// A run of an image, which code in the image finds by its thread pointer.
-pub struct Run {
+pub(super) struct Run {
     pub base: usize,
     pub len: usize,
     pub plan: *const Plan,
@@ -115,7 +115,7 @@ pub struct Run {
 type Task<'a> = &'a dyn Fn();
 
 impl Run {
-    pub fn report(&mut self, name: &[u8], value: i64) {
+    pub(super) fn report(&mut self, name: &[u8], value: i64) {
         if let Some(report) = self.reports.get_mut(self.report_count) {
             let len = name.len().min(report.name.len());
             report.name[..len].copy_from_slice(&name[..len]);
@@ -125,7 +125,7 @@ impl Run {
     }
 
     /// Ends the run, whatever is on its stack.
-    pub fn leave(&mut self, status: i32) -> ! {
+    pub(super) fn leave(&mut self, status: i32) -> ! {
         self.status = status;
         // SAFETY: the thread's own block, and where it waits.
         unsafe {
@@ -138,7 +138,7 @@ impl Run {
 static RUNS: [AtomicPtr<Run>; 256] = [const { AtomicPtr::new(ptr::null_mut()) }; 256];
 
 /// The run whose thread pointer is set; null outside of images.
-pub fn current() -> *mut Run {
+pub(super) fn current() -> *mut Run {
     let pointer = thread_pointer::get();
     for run in &RUNS {
         let run = run.load(Ordering::Acquire);
@@ -200,7 +200,7 @@ extern "C" fn begin(run: *mut c_void) -> ! {
 const STACK: usize = 1 << 20;
 
 /// Runs a function on a separate stack for an image, until it returns or the image leaves.
-pub fn on_stack(
+pub(crate) fn on_stack(
     plan: &Plan,
     memory: &Memory,
     barrier: *const libc::pthread_barrier_t,
@@ -241,7 +241,7 @@ pub fn on_stack(
 }
 
 /// Calls a function with an image's thread pointer.
-pub fn in_image<R>(plan: &Plan, base: usize, call: impl FnOnce() -> R) -> R {
+pub(crate) fn in_image<R>(plan: &Plan, base: usize, call: impl FnOnce() -> R) -> R {
     let own = thread_pointer::get();
     // SAFETY: the image was filled by this thread; what is called is code of images.
     unsafe {
@@ -257,7 +257,7 @@ const LIMIT: Duration = Duration::from_secs(300);
 
 /// Runs images of a program at the same time, one on each of this many threads. The code of every
 /// other image is mapped, that of the others is copied. The first argument is the image's number.
-pub fn run(plan: &Plan, images: usize) -> Vec<Outcome> {
+pub(crate) fn run(plan: &Plan, images: usize) -> Vec<Outcome> {
     // An image that waits for ever ends the tests.
     // SAFETY: nothing here handles the signal.
     unsafe { libc::alarm(LIMIT.as_secs() as u32) };

@@ -7,26 +7,26 @@ use std::process::{Command, Output};
 use tempfile::TempDir;
 use vrt_tests::executable::write_script;
 
-pub const VRTCC: &str = env!("CARGO_BIN_EXE_vrtcc");
-pub const VRTCXX: &str = env!("CARGO_BIN_EXE_vrtcxx");
+pub(crate) const VRTCC: &str = env!("CARGO_BIN_EXE_vrtcc");
+pub(crate) const VRTCXX: &str = env!("CARGO_BIN_EXE_vrtcxx");
 
 /// The directory of a test, with a cache for wrappers in it.
-pub struct Place(TempDir);
+pub(crate) struct Place(TempDir);
 
 impl Place {
-    pub fn new() -> Place {
+    pub(crate) fn new() -> Place {
         Place(tempfile::tempdir().unwrap())
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.0.path()
     }
 
-    pub fn join(&self, name: &str) -> PathBuf {
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
         self.path().join(name)
     }
 
-    pub fn write(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
         let path = self.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(&path, text).unwrap();
@@ -34,7 +34,7 @@ impl Place {
     }
 
     /// Creates an executable `sh` script.
-    pub fn script(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn script(&self, name: &str, text: &str) -> PathBuf {
         let path = self.join(name);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         write_script(&path, &format!("#!/bin/sh\n{text}"));
@@ -42,7 +42,7 @@ impl Place {
     }
 
     /// A command in this directory, in an environment without settings for wrappers.
-    pub fn command(&self, program: impl AsRef<Path>) -> Command {
+    pub(crate) fn command(&self, program: impl AsRef<Path>) -> Command {
         let mut command = Command::new(program.as_ref());
         command.current_dir(self.path()).env("XDG_CACHE_HOME", self.join("cache"));
         for variable in ["VRT_CC", "VRT_CXX", "VRT_STARTED_AGAIN"] {
@@ -52,7 +52,7 @@ impl Place {
     }
 
     /// Compiles the C program `text` with `vrtcc`.
-    pub fn program(&self, name: &str, text: &str) -> PathBuf {
+    pub(crate) fn program(&self, name: &str, text: &str) -> PathBuf {
         let source = self.write(&format!("{name}.c"), text);
         succeed(self.command(VRTCC).arg("-Wall").arg(source).arg("-o").arg(name));
         self.join(name)
@@ -60,12 +60,12 @@ impl Place {
 }
 
 /// Runs a command to completion.
-pub fn output(command: &mut Command) -> Output {
+pub(crate) fn output(command: &mut Command) -> Output {
     command.output().unwrap_or_else(|error| panic!("{command:?}: {error}"))
 }
 
 /// Runs a command that must succeed; returns its standard output without the final newline.
-pub fn succeed(command: &mut Command) -> String {
+pub(crate) fn succeed(command: &mut Command) -> String {
     let output = output(command);
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success(), "{command:?}: {}\n{stderr}", output.status);
@@ -73,7 +73,7 @@ pub fn succeed(command: &mut Command) -> String {
 }
 
 /// Runs a command that must end with this status; returns its standard error.
-pub fn fail(command: &mut Command, status: i32) -> String {
+pub(crate) fn fail(command: &mut Command, status: i32) -> String {
     let output = output(command);
     let stderr = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(status), "{command:?}: {stderr}");
@@ -81,6 +81,6 @@ pub fn fail(command: &mut Command, status: i32) -> String {
 }
 
 /// Whether a program is installed.
-pub fn is_installed(program: &str) -> bool {
+pub(crate) fn is_installed(program: &str) -> bool {
     Command::new(program).arg("--version").output().is_ok()
 }

@@ -6,7 +6,7 @@ use crate::program::Program;
 
 /// Where the ranks of a job run.
 #[derive(Clone, Copy)]
-pub struct Place {
+pub(crate) struct Place {
     options: &'static str,
     ranks: Ranks,
 }
@@ -24,30 +24,30 @@ enum Ranks {
 const JOBS: usize = 100;
 
 /// Ranks do not move.
-pub const STILL: Place = Place { options: "--pes 2", ranks: Ranks::Stay };
+pub(crate) const STILL: Place = Place { options: "--pes 2", ranks: Ranks::Stay };
 /// All ranks share one process.
-pub const ON_ONE_PE: Place = Place { options: "--pes 1", ranks: Ranks::Stay };
+pub(crate) const ON_ONE_PE: Place = Place { options: "--pes 1", ranks: Ranks::Stay };
 /// Ranks move between the PEs of a node.
-pub const MOVING: Place =
+pub(crate) const MOVING: Place =
     Place { options: "--pes 2 --lb random --lb-period 1ms", ranks: Ranks::Move };
 /// Ranks move with their memory, as between machines.
-pub const BETWEEN_NODES: Place =
+pub(crate) const BETWEEN_NODES: Place =
     Place { options: "--pes 2 --node-size 1 --lb random --lb-period 1ms", ranks: Ranks::Move };
 /// Ranks would move between PEs if they held nothing.
-pub const HELD: Place = Place { ranks: Ranks::Hold, ..MOVING };
+pub(crate) const HELD: Place = Place { ranks: Ranks::Hold, ..MOVING };
 /// Ranks would move between nodes if they held nothing.
-pub const HELD_ON_NODES: Place = Place { ranks: Ranks::Hold, ..BETWEEN_NODES };
+pub(crate) const HELD_ON_NODES: Place = Place { ranks: Ranks::Hold, ..BETWEEN_NODES };
 
 impl Place {
     /// The options of a job of this many ranks here.
-    pub fn with(self, ranks: usize) -> String {
+    pub(crate) fn with(self, ranks: usize) -> String {
         format!("{} --ranks {ranks}", self.options)
     }
 
     /// Runs a program here, again until its ranks have moved twice if they do here: each time it must report that all
     /// is right. The last job is returned.
     #[track_caller]
-    pub fn run(self, program: &Program, ranks: usize) -> Job {
+    pub(crate) fn run(self, program: &Program, ranks: usize) -> Job {
         let mut moved = 0;
         for _ in 0..JOBS {
             let job = program.run(&self.with(ranks)).is_right();
@@ -64,7 +64,7 @@ impl Place {
 
     /// Runs jobs of a short program here, each of which `job` checks, until ranks have moved in one if they do here.
     #[track_caller]
-    pub fn runs(self, job: impl Fn() -> Job) {
+    pub(crate) fn runs(self, job: impl Fn() -> Job) {
         for _ in 0..JOBS {
             let job = job();
             let is_seen = match self.ranks {

@@ -12,7 +12,7 @@ use vrt_tests::job::Job;
 const VRTRUN: &str = env!("CARGO_BIN_EXE_vrtrun");
 
 /// A program of the directory `c`.
-pub struct Program {
+pub(crate) struct Program {
     /// Its source; the extension decides between C and C++.
     pub source: &'static str,
     /// Additional options of the compiler.
@@ -27,12 +27,12 @@ pub struct Program {
 static MADE: LazyLock<Mutex<HashMap<PathBuf, Arc<OnceLock<()>>>>> = LazyLock::new(Mutex::default);
 
 impl Program {
-    pub const fn new(source: &'static str) -> Program {
+    pub(crate) const fn new(source: &'static str) -> Program {
         Program { source, options: &[], libraries: &[], arguments: "" }
     }
 
     /// Its file, compiled on the first request.
-    pub fn file(&self) -> PathBuf {
+    pub(crate) fn file(&self) -> PathBuf {
         // Programs of the same source with other options are others.
         let folder = folder().join(self.options.concat().replace(['/', '$', ' '], "_"));
         let file = folder.join(stem(self.source));
@@ -56,13 +56,13 @@ impl Program {
     }
 
     /// A job of the program with these options and arguments, separated by spaces.
-    pub fn job(&self, options: &str, arguments: &str) -> Command {
+    pub(crate) fn job(&self, options: &str, arguments: &str) -> Command {
         let limit = env::var("VRT_TEST_LIMIT").unwrap_or_else(|_| "60".to_owned());
         self.job_within(&limit, options, arguments)
     }
 
     /// The same, killed after this many seconds.
-    pub fn job_within(&self, limit: &str, options: &str, arguments: &str) -> Command {
+    pub(crate) fn job_within(&self, limit: &str, options: &str, arguments: &str) -> Command {
         let mut command = Command::new("env");
         // A crash has a backtrace, whatever panics of the tests are to have.
         command.args(["-u", "RUST_BACKTRACE", "timeout", "--kill-after=5", limit, VRTRUN]);
@@ -72,7 +72,7 @@ impl Program {
     }
 
     /// Runs it as a job.
-    pub fn run(&self, options: &str) -> Job {
+    pub(crate) fn run(&self, options: &str) -> Job {
         Job::of(self.job(options, self.arguments))
     }
 }
@@ -87,7 +87,7 @@ fn folder() -> PathBuf {
 }
 
 /// Compiles a program of the directory `c` as an ordinary process, with the system's compiler.
-pub fn compile_alone(source: &'static str, options: &[&str]) -> PathBuf {
+pub(crate) fn compile_alone(source: &'static str, options: &[&str]) -> PathBuf {
     let folder = folder().join("alone");
     fs::create_dir_all(&folder).unwrap();
     let (file, new) = (folder.join(stem(source)), folder.join(process::id().to_string()));

@@ -17,7 +17,7 @@ use crate::children;
 
 /// An anonymous file of zeros, with 2 MiB pages for ranges that request them if that is possible
 /// and wanted.
-pub fn open(huge: bool) -> io::Result<(OwnedFd, bool)> {
+pub(crate) fn open(huge: bool) -> io::Result<(OwnedFd, bool)> {
     if huge && let Some(file) = on_huge_tmpfs() {
         return Ok((file, true));
     }

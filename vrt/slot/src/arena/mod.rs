@@ -18,7 +18,8 @@ mod prepare;
 pub(crate) mod resident;
 mod slot;
 
-pub use body::{Body, Suspended, ThreadRank};
+pub use body::Body;
+pub(crate) use body::{Suspended, ThreadRank};
 pub use layout::{Layout, LayoutError, SlotId, SlotSizes};
 pub use mapped::{Arena, ArenaError, Place, can_have_huge_pages, make_long};
 pub use slot::{SlotHeader, TOUCHED_BY_SWITCH};

@@ -83,7 +83,7 @@ macro_rules! calls {
         /// # Safety
         /// As in C.
         #[cfg_attr(not(miri), unsafe(no_mangle))]
-        pub unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {
+        pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {
             static REAL: Real = Real::new(
                 // SAFETY: `concat!` ends the literal with its only NUL.
                 unsafe {

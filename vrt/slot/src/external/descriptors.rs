@@ -309,7 +309,7 @@ pub(crate) fn stays(descriptor: c_int, call: impl FnOnce() -> c_int) -> c_int {
 ///
 /// # Safety
 /// The call fills the message unless it returns a negative number.
-pub unsafe fn receives(
+pub(crate) unsafe fn receives(
     message: *const libc::msghdr,
     call: impl FnOnce() -> libc::ssize_t,
 ) -> libc::ssize_t {

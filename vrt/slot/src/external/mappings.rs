@@ -18,7 +18,7 @@ use crate::{image, outside};
 const PAGE: usize = 4096;
 
 /// The call maps `len` bytes.
-pub fn maps(len: usize, call: impl FnOnce() -> *mut c_void) -> *mut c_void {
+pub(crate) fn maps(len: usize, call: impl FnOnce() -> *mut c_void) -> *mut c_void {
     let mapped = call();
     if mapped != libc::MAP_FAILED {
         replaced(mapped as usize, len, owner().filter(|_| !outside::is_allocating()));

@@ -281,7 +281,7 @@ fn wake_all_inner(this: &Suspended) {
 
 /// Switches from the current rank to its PE.
 #[inline]
-pub fn suspend() {
+pub(crate) fn suspend() {
     let Some(this) = current() else { return thread::suspend() };
     // SAFETY: the heap in use is the running rank's.
     unsafe { this.suspend(SUSPENDED) };

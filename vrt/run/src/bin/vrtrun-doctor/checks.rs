@@ -6,7 +6,7 @@ use crate::probe;
 
 /// How good a result is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum State {
+pub(crate) enum State {
     /// Nothing is restricted.
     Good,
     /// Jobs run, but something is slower, smaller or missing.
@@ -16,7 +16,7 @@ pub enum State {
 }
 
 impl State {
-    pub fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             State::Good => "ok",
             State::Limited => "limited",
@@ -27,7 +27,7 @@ impl State {
 
 /// The result of a check.
 #[derive(Clone, Debug)]
-pub struct Finding {
+pub(crate) struct Finding {
     pub subject: &'static str,
     pub state: State,
     pub found: String,
@@ -74,7 +74,7 @@ impl Finding {
 }
 
 /// All results, most important first.
-pub fn all() -> Vec<Finding> {
+pub(crate) fn all() -> Vec<Finding> {
     vec![
         system(),
         cores(),

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 /// The contents of a kernel file, without the final newline.
-pub fn line_of(path: &str) -> Option<String> {
+pub(crate) fn line_of(path: &str) -> Option<String> {
     Some(fs::read_to_string(path).ok()?.trim_end().to_owned())
 }
 
-pub fn number_in(path: &str) -> Option<u64> {
+pub(crate) fn number_in(path: &str) -> Option<u64> {
     line_of(path)?.parse().ok()
 }
 
 /// The kernel's release and the machine's architecture.
-pub fn kernel() -> (String, String) {
+pub(crate) fn kernel() -> (String, String) {
     // SAFETY: zeros are a valid value, which the call fills in with strings that end with zeros.
     let name = unsafe {
         let mut name: libc::utsname = std::mem::zeroed();
@@ -28,19 +28,19 @@ pub fn kernel() -> (String, String) {
 }
 
 /// The release's first two numbers.
-pub fn kernel_version(release: &str) -> Option<(u32, u32)> {
+pub(crate) fn kernel_version(release: &str) -> Option<(u32, u32)> {
     let mut numbers = release.split(['.', '-']).map(str::parse);
     Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
-pub fn glibc() -> String {
+pub(crate) fn glibc() -> String {
     // SAFETY: the C library returns a constant string.
     let version = unsafe { std::ffi::CStr::from_ptr(libc::gnu_get_libc_version()) };
     version.to_string_lossy().into_owned()
 }
 
 /// A limit on this process; `None`: unlimited.
-pub fn limit(which: libc::__rlimit_resource_t) -> Option<u64> {
+pub(crate) fn limit(which: libc::__rlimit_resource_t) -> Option<u64> {
     // SAFETY: zeros are a valid limit, which the call fills in.
     let limit = unsafe {
         let mut limit: libc::rlimit = std::mem::zeroed();
@@ -51,7 +51,7 @@ pub fn limit(which: libc::__rlimit_resource_t) -> Option<u64> {
 }
 
 /// Number of processors of this machine.
-pub fn processors() -> usize {
+pub(crate) fn processors() -> usize {
     // SAFETY: asks.
     let count = unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) };
     usize::try_from(count).unwrap_or(1)
@@ -65,7 +65,7 @@ fn control_group() -> Option<PathBuf> {
 }
 
 /// The processor time per second that the control groups of this process may use, if limited.
-pub fn processor_quota() -> Option<f64> {
+pub(crate) fn processor_quota() -> Option<f64> {
     each_group(|group| {
         let text = fs::read_to_string(group.join("cpu.max")).ok()?;
         let mut numbers = text.split_whitespace().map(str::parse::<f64>);
@@ -74,7 +74,7 @@ pub fn processor_quota() -> Option<f64> {
 }
 
 /// Bytes that the control groups of this process may use, if limited.
-pub fn memory_quota() -> Option<f64> {
+pub(crate) fn memory_quota() -> Option<f64> {
     each_group(|group| fs::read_to_string(group.join("memory.max")).ok()?.trim_end().parse().ok())
 }
 
@@ -85,14 +85,14 @@ fn each_group(of: impl Fn(&Path) -> Option<f64>) -> Option<f64> {
 }
 
 /// A field of `/proc/meminfo`, in bytes.
-pub fn memory(field: &str) -> Option<u64> {
+pub(crate) fn memory(field: &str) -> Option<u64> {
     let text = fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix(field)?.strip_prefix(':'))?;
     Some(line.trim().trim_end_matches(" kB").parse::<u64>().ok()? << 10)
 }
 
 /// Whether this much address space can be reserved.
-pub fn can_reserve(bytes: usize) -> bool {
+pub(crate) fn can_reserve(bytes: usize) -> bool {
     // SAFETY: a new mapping, which nobody uses, and which is taken away again.
     unsafe {
         let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -102,7 +102,7 @@ pub fn can_reserve(bytes: usize) -> bool {
 }
 
 /// Whether anonymous memory can be shared between processes.
-pub fn has_memfd() -> bool {
+pub(crate) fn has_memfd() -> bool {
     // SAFETY: a new descriptor, which is closed.
     unsafe {
         let file = libc::memfd_create(c"vrt-doctor".as_ptr(), libc::MFD_CLOEXEC);
@@ -111,7 +111,7 @@ pub fn has_memfd() -> bool {
 }
 
 /// Whether a guard page in shared memory needs no mapping of its own (`MADV_GUARD_INSTALL`, Linux 6.15).
-pub fn has_light_guards() -> bool {
+pub(crate) fn has_light_guards() -> bool {
     const MADV_GUARD_INSTALL: libc::c_int = 102;
     const PAGE: usize = 4096;
     // SAFETY: a new mapping, which nobody uses, and which is taken away again.
@@ -128,7 +128,7 @@ pub fn has_light_guards() -> bool {
 }
 
 /// Whether a process may disable the randomisation of its addresses.
-pub fn can_fix_addresses() -> bool {
+pub(crate) fn can_fix_addresses() -> bool {
     const NOW: libc::c_ulong = 0xffff_ffff;
     // SAFETY: changes what the next program of this process gets, and changes it back.
     unsafe {
@@ -140,20 +140,20 @@ pub fn can_fix_addresses() -> bool {
 }
 
 /// Whether the kernel can execute fences on other processors (`membarrier`).
-pub fn has_membarrier() -> bool {
+pub(crate) fn has_membarrier() -> bool {
     // SAFETY: asks.
     let commands = unsafe { libc::syscall(libc::SYS_membarrier, libc::MEMBARRIER_CMD_QUERY, 0, 0) };
     commands > 0 && commands & libc::c_long::from(libc::MEMBARRIER_CMD_GLOBAL_EXPEDITED) != 0
 }
 
 /// Whether a program may set its thread pointer itself.
-pub fn has_fsgsbase() -> bool {
+pub(crate) fn has_fsgsbase() -> bool {
     // SAFETY: reads what the kernel gave the process.
     cfg!(target_arch = "x86_64") && unsafe { libc::getauxval(libc::AT_HWCAP2) } & 2 != 0
 }
 
 /// The first line of a program's version output.
-pub fn version(program: &str) -> Option<String> {
+pub(crate) fn version(program: &str) -> Option<String> {
     let output = Command::new(program).arg("--version").stdin(Stdio::null()).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout);
     output.status.success().then(|| text.lines().next().unwrap_or_default().trim().to_owned())

@@ -50,7 +50,7 @@ struct Series<'a> {
 }
 
 /// Draws the figure.
-pub fn write(plan: &Plan, results: &Results, path: &Path) -> Drawn {
+pub(crate) fn write(plan: &Plan, results: &Results, path: &Path) -> Drawn {
     let all = results.summaries();
     let series = series(&all);
     let (balancers, parts) = (legend(&series), legend_of_shares());

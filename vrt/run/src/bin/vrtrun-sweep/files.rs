@@ -12,7 +12,7 @@ use crate::options::{Configuration, Plan};
 use crate::results::Results;
 
 /// Writes `sweep.csv` and `sweep.json`.
-pub fn write(plan: &Plan, results: &Results) -> Result<(), SweepError> {
+pub(crate) fn write(plan: &Plan, results: &Results) -> Result<(), SweepError> {
     for (name, text) in [("sweep.csv", csv(results)), ("sweep.json", json_text(plan, results))] {
         let path = plan.out.join(name);
         std::fs::write(&path, text).map_err(|error: io::Error| SweepError::Write(path, error))?;

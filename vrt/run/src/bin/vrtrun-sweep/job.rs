@@ -14,7 +14,7 @@ use crate::options::{Configuration, NONE, Plan};
 
 /// The result of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Run {
+pub(crate) struct Run {
     /// The value that is compared: seconds, or the number that `--metric` selects.
     pub value: f64,
     /// The output that must be the same in all runs.
@@ -27,7 +27,7 @@ pub struct Run {
 
 /// Where the time of PEs went, as parts of 1.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Shares {
+pub(crate) struct Shares {
     /// In ranks.
     pub busy: f64,
     /// Asleep or polling.
@@ -38,14 +38,14 @@ pub struct Shares {
 
 impl Shares {
     /// The rest: the runtime's own time.
-    pub fn overhead(self) -> f64 {
+    pub(crate) fn overhead(self) -> f64 {
         (1.0 - self.busy - self.idle).max(0.0)
     }
 }
 
 /// Why a run has no result.
 #[derive(Debug, thiserror::Error)]
-pub enum JobError {
+pub(crate) enum JobError {
     #[error("cannot run {}: {}", .0.display(), .1)]
     Start(PathBuf, #[source] std::io::Error),
     #[error("it has ended with {}; it said last:\n{}", end(.0), .1)]
@@ -72,7 +72,7 @@ fn end(status: &ExitStatus) -> String {
 const SHOWN: usize = 12;
 
 /// Runs the program once.
-pub fn run(plan: &Plan, configuration: &Configuration) -> Result<Run, JobError> {
+pub(crate) fn run(plan: &Plan, configuration: &Configuration) -> Result<Run, JobError> {
     let began = Instant::now();
     let (status, out, err) = output(&mut command(plan, configuration), plan.timeout)?;
     let seconds = began.elapsed().as_secs_f64();

@@ -15,7 +15,7 @@ use regex::Regex;
 /// of the run.
 #[derive(Debug, Parser)]
 #[command(name = "vrtrun sweep", bin_name = "vrtrun sweep", version, max_term_width = 100)]
-pub struct Options {
+pub(crate) struct Options {
     /// Ranks per PE, separated by commas
     #[arg(long, default_value = "1,2,4,8,16,32", value_name = "N,N..", value_delimiter = ',')]
     ratios: Vec<u32>,
@@ -77,7 +77,7 @@ pub struct Options {
 
 /// The plan: what is run.
 #[derive(Debug)]
-pub struct Plan {
+pub(crate) struct Plan {
     /// The configurations, in the order in which they alternate.
     pub configurations: Vec<Configuration>,
     /// PEs of every run.
@@ -108,7 +108,7 @@ pub struct Plan {
 
 /// A way to run the program.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Configuration {
+pub(crate) struct Configuration {
     /// Ranks per PE.
     pub ratio: u32,
     /// All ranks.
@@ -118,7 +118,7 @@ pub struct Configuration {
 }
 
 /// Stands for no balancing.
-pub const NONE: &str = "none";
+pub(crate) const NONE: &str = "none";
 
 impl fmt::Display for Configuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -131,7 +131,7 @@ impl fmt::Display for Configuration {
 
 /// Why the options are invalid.
 #[derive(Debug, thiserror::Error)]
-pub enum OptionsError {
+pub(crate) enum OptionsError {
     #[error("{option} {value}: allowed is {allowed}")]
     Range { option: &'static str, value: String, allowed: &'static str },
     #[error("{option} {text}: {error}")]
@@ -146,7 +146,7 @@ pub enum OptionsError {
 
 impl Options {
     /// Checks what clap cannot.
-    pub fn plan(self) -> Result<Plan, OptionsError> {
+    pub(crate) fn plan(self) -> Result<Plan, OptionsError> {
         let range = |option, value: String, allowed| OptionsError::Range { option, value, allowed };
         let pes = match self.pes {
             Some(pes) => pes,

@@ -9,14 +9,14 @@ use crate::options::{Configuration, NONE, Plan};
 
 /// All runs, by configuration.
 #[derive(Debug)]
-pub struct Results {
+pub(crate) struct Results {
     /// In the order of the plan.
     pub rows: Vec<Row>,
 }
 
 /// The runs of a configuration.
 #[derive(Debug)]
-pub struct Row {
+pub(crate) struct Row {
     /// The configuration.
     pub configuration: Configuration,
     /// Its runs, in the order in which they ran.
@@ -25,7 +25,7 @@ pub struct Row {
 
 /// Summarises several runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Summary {
+pub(crate) struct Summary {
     /// The median, the least and the greatest value.
     pub values: Spread,
     /// Means over the runs.
@@ -34,7 +34,7 @@ pub struct Summary {
 
 impl Row {
     /// A summary of its runs; `None` before the first has finished.
-    pub fn summary(&self) -> Option<Summary> {
+    pub(crate) fn summary(&self) -> Option<Summary> {
         let values = Spread::of(self.runs.iter().map(|run| run.value))?;
         let shares: Vec<Shares> = self.runs.iter().filter_map(|run| run.shares).collect();
         let mean =
@@ -50,7 +50,7 @@ impl Row {
 
 impl Results {
     /// No runs yet.
-    pub fn new(configurations: &[Configuration]) -> Results {
+    pub(crate) fn new(configurations: &[Configuration]) -> Results {
         let row = |configuration: &Configuration| Row {
             configuration: configuration.clone(),
             runs: Vec::new(),
@@ -59,18 +59,18 @@ impl Results {
     }
 
     /// Adds a run of the configuration of this number.
-    pub fn add(&mut self, configuration: usize, run: Run) {
+    pub(crate) fn add(&mut self, configuration: usize, run: Run) {
         self.rows[configuration].runs.push(run);
     }
 
     /// The configurations with summaries of their runs.
-    pub fn summaries(&self) -> Vec<(&Configuration, Summary)> {
+    pub(crate) fn summaries(&self) -> Vec<(&Configuration, Summary)> {
         let rows = self.rows.iter();
         rows.filter_map(|row| Some((&row.configuration, row.summary()?))).collect()
     }
 
     /// A table, the best configuration, and the reasons.
-    pub fn text(&self, plan: &Plan) -> String {
+    pub(crate) fn text(&self, plan: &Plan) -> String {
         let all = self.summaries();
         let mut text = String::new();
         let unit = self.unit(plan);
@@ -101,7 +101,7 @@ impl Results {
     }
 
     /// The unit of the values.
-    pub fn unit(&self, plan: &Plan) -> String {
+    pub(crate) fn unit(&self, plan: &Plan) -> String {
         let seen = self.rows.iter().flat_map(|row| &row.runs).map(|run| run.unit.as_str()).next();
         let unit = match plan.unit.as_deref().or(seen) {
             Some("") | None => "metric",
@@ -185,7 +185,7 @@ fn overlaps(plan: &Plan, best: &Summary, other: &Summary) -> bool {
 }
 
 /// A number with its significant digits.
-pub fn digits(value: f64) -> String {
+pub(crate) fn digits(value: f64) -> String {
     match value.abs() {
         0.0 => "0".to_owned(),
         it if (1e-3..1e6).contains(&it) => {

@@ -9,7 +9,7 @@ use vrt_launch::monitor::{RankSeen, Snapshot};
 
 /// An order of ranks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub enum Order {
+pub(crate) enum Order {
     Rank,
     Pe,
     Load,
@@ -21,7 +21,7 @@ pub enum Order {
 
 impl Order {
     /// The order that a key selects.
-    pub fn of_key(letter: char) -> Option<Order> {
+    pub(crate) fn of_key(letter: char) -> Option<Order> {
         Some(match letter {
             'r' => Order::Rank,
             'p' => Order::Pe,
@@ -35,7 +35,7 @@ impl Order {
     }
 
     /// The ranks in this order.
-    pub fn of(self, shot: &Snapshot) -> Vec<&RankSeen> {
+    pub(crate) fn of(self, shot: &Snapshot) -> Vec<&RankSeen> {
         let mut ranks: Vec<&RankSeen> = shot.ranks.iter().collect();
         match self {
             Order::Rank => ranks.sort_by_key(|it| it.rank),
@@ -51,11 +51,11 @@ impl Order {
 }
 
 /// The column headings.
-pub const COLUMNS: [&str; 9] =
+pub(crate) const COLUMNS: [&str; 9] =
     ["rank", "PE", "state", "load", "memory", "messages/s", "bytes/s", "moves", "waits"];
 
 /// A rank's cells.
-pub fn cells(rank: &RankSeen) -> [String; 9] {
+pub(crate) fn cells(rank: &RankSeen) -> [String; 9] {
     [
         rank.rank.to_string(),
         rank.pe.to_string(),
@@ -70,12 +70,12 @@ pub fn cells(rank: &RankSeen) -> [String; 9] {
 }
 
 /// A part of 1 as a percentage.
-pub fn percent(part: f64) -> String {
+pub(crate) fn percent(part: f64) -> String {
     format!("{:.1}%", 100.0 * part)
 }
 
 /// The job, in a few lines.
-pub fn headline(shot: &Snapshot) -> Vec<String> {
+pub(crate) fn headline(shot: &Snapshot) -> Vec<String> {
     let running = shot.number_of_ranks - shot.ended;
     let mut lines = vec![
         format!("{} (process {}), {:.1} s", shot.command, shot.process, shot.seconds),

@@ -6,7 +6,7 @@ use vrt_launch::monitor::Snapshot;
 use crate::order::{COLUMNS, Order, cells, headline, percent};
 
 /// Prints a job.
-pub fn table(shot: &Snapshot, order: Order) {
+pub(crate) fn table(shot: &Snapshot, order: Order) {
     for line in headline(shot) {
         println!("{line}");
     }

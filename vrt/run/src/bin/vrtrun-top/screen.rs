@@ -17,7 +17,7 @@ const MOVES: usize = 5;
 const BAR: usize = 40;
 
 /// What is shown, and how.
-pub struct Screen {
+pub(crate) struct Screen {
     shot: Snapshot,
     order: Order,
     /// Number of ranks scrolled off above the first line.
@@ -25,30 +25,30 @@ pub struct Screen {
 }
 
 impl Screen {
-    pub fn new(shot: Snapshot, order: Order) -> Screen {
+    pub(crate) fn new(shot: Snapshot, order: Order) -> Screen {
         Screen { shot, order, above: 0 }
     }
 
     /// Shows a new snapshot.
-    pub fn see(&mut self, shot: Snapshot) {
+    pub(crate) fn see(&mut self, shot: Snapshot) {
         self.shot = shot;
         self.scroll(0);
     }
 
     /// Sorts as a key selects; other keys change nothing.
-    pub fn sort(&mut self, letter: char) {
+    pub(crate) fn sort(&mut self, letter: char) {
         if let Some(order) = Order::of_key(letter) {
             (self.order, self.above) = (order, 0);
         }
     }
 
     /// Scrolls the ranks by this many lines.
-    pub fn scroll(&mut self, by: isize) {
+    pub(crate) fn scroll(&mut self, by: isize) {
         let last = self.shot.ranks.len().saturating_sub(1);
         self.above = self.above.saturating_add_signed(by).min(last);
     }
 
-    pub fn draw(&self, frame: &mut Frame<'_>) {
+    pub(crate) fn draw(&self, frame: &mut Frame<'_>) {
         let head: Vec<Line<'_>> = headline(&self.shot).into_iter().map(Line::from).collect();
         let (pes, moves) = (self.shot.pes.len().min(PES), self.shot.moves.len().min(MOVES));
         let parts = Layout::vertical([
