@@ -283,3 +283,52 @@ fn a_location_publishes_what_was_written_before() {
         mover.join().unwrap();
     });
 }
+
+#[test]
+fn a_receiver_that_begins_to_ask_for_marks_overlooks_no_message() {
+    loom::model(|| {
+        let shared = Arc::new((Ring::<2, 64>::new(), Doorbell::new()));
+        let theirs = shared.clone();
+        let producer = thread::spawn(move || {
+            // SAFETY: the only producer.
+            let mut tx = unsafe { Producer::new(&theirs.0) };
+            for n in 0..2 {
+                assert!(tx.send(|cell| cell.0[0] = n, &[]));
+                let _: Option<Sleep> = theirs.1.ring_for(65);
+            }
+        });
+        // SAFETY: the only consumer.
+        let mut rx = unsafe { Consumer::new(&shared.0) };
+        let bell = &shared.1;
+        assert!(bell.ask_for_marks());
+        // All rings once, then those with marks.
+        let mut taken = 0;
+        while rx.receive(|_, _| ()).is_some() {
+            taken += 1;
+        }
+        let mut slept = false;
+        for _ in 0..2 {
+            if bell.take_marks() != 0 {
+                while rx.receive(|_, _| ()).is_some() {
+                    taken += 1;
+                }
+            }
+            assert!(bell.announce(Sleep::Futex));
+            slept = taken < 2 && !bell.has_marks();
+            if slept {
+                break;
+            }
+            bell.awake();
+        }
+        producer.join().unwrap();
+        let marks = bell.take_marks();
+        assert!(marks & !(1 << Doorbell::mark_of(65)) == 0);
+        let left = rx.is_ready();
+        assert!(!left || marks != 0, "a message without a mark");
+        assert!(!slept || bell.has_rung(), "asleep with a message waiting");
+        while rx.receive(|_, _| ()).is_some() {
+            taken += 1;
+        }
+        assert_eq!(taken, 2);
+    });
+}

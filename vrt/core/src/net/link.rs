@@ -1,6 +1,6 @@
 //! A ring between two PEs as it lies in control memory; see `rings`.
 
-use std::sync::atomic::{AtomicU32, AtomicU64};
+use std::sync::atomic::AtomicU32;
 
 use vrt_shm::Ring;
 
@@ -13,8 +13,6 @@ pub(crate) const RING_BYTES: usize = 128 << 10;
 #[derive(Debug)]
 #[repr(C, align(128))]
 pub(crate) struct Link {
-    /// Cells sent, as published when the sender became idle.
-    pub(super) sent: AtomicU64,
     /// The sender.
     pub(super) from: AtomicU32,
     /// In the receiver's list: the next ring's number plus 1, or 0.

@@ -35,6 +35,8 @@ pub struct Outgoing {
     lanes: Vec<Option<Box<Lane>>>,
     /// The PEs of the existing lanes.
     made: Vec<u32>,
+    /// Packets sent in rings.
+    sent_in_rings: u64,
     /// How many lanes have a backlog.
     backlogged: usize,
     events: Events,
@@ -86,7 +88,16 @@ impl Outgoing {
         remote: Option<Box<dyn Remote>>,
     ) -> Outgoing {
         let (lanes, remote) = (none_for_each(shared.pes()), remote.map(Clocked::new));
-        Outgoing { shared, me, lanes, made: Vec::new(), backlogged: 0, events, remote }
+        Outgoing {
+            shared,
+            me,
+            lanes,
+            made: Vec::new(),
+            sent_in_rings: 0,
+            backlogged: 0,
+            events,
+            remote,
+        }
     }
 
     /// Makes the lane to a PE.
@@ -105,11 +116,6 @@ impl Outgoing {
         };
         self.lanes[pe] = Some(Box::new(Lane { pe, way, backlog: VecDeque::new() }));
         self.made.push(pe as u32);
-    }
-
-    /// The lanes that there are.
-    fn made(&self) -> impl Iterator<Item = &Lane> {
-        self.made.iter().filter_map(|pe| self.lanes[*pe as usize].as_deref())
     }
 
     /// The transport to PEs that share no memory with this one, if there are any.
@@ -146,11 +152,12 @@ impl Outgoing {
 
     /// Packets sent to other PEs so far.
     pub fn sent(&self) -> u64 {
-        let rings = self.made().map(|lane| match &lane.way {
-            Route::Ring(sender) => sender.producer.sent(),
-            Route::Remote => 0,
-        });
-        rings.sum::<u64>() + self.remote.as_ref().map_or(0, |remote| remote.counts().0)
+        self.sent_in_rings + self.remote.as_ref().map_or(0, |remote| remote.counts().0)
+    }
+
+    /// The part of them that was sent in rings.
+    pub(crate) fn sent_in_rings(&self) -> u64 {
+        self.sent_in_rings
     }
 
     /// Sends a packet with the data beside it, if there is room now.
@@ -170,7 +177,8 @@ impl Outgoing {
         // SAFETY: as the caller promises.
         let sent = unsafe { lane.send(&mut self.remote, packet, data) };
         if sent && matches!(lane.way, Route::Ring(_)) {
-            self.wake(pe);
+            self.sent_in_rings += 1;
+            self.ring_for_sent(pe);
         }
         sent
     }
@@ -312,10 +320,10 @@ impl Outgoing {
             if lane.backlog.is_empty() {
                 continue;
             }
-            let mut sent = false;
+            let mut sent = 0;
             while let Some(mut waiting) = lane.backlog.pop_front() {
-                let (gone, progress) = lane.send_waiting(&mut self.remote, &mut waiting);
-                sent |= progress;
+                let (gone, packets) = lane.send_waiting(&mut self.remote, &mut waiting);
+                sent += packets;
                 if !gone {
                     lane.backlog.push_front(waiting);
                     break;
@@ -325,9 +333,10 @@ impl Outgoing {
                 }
             }
             self.backlogged -= usize::from(lane.backlog.is_empty());
-            if sent {
+            if sent > 0 {
                 if matches!(lane.way, Route::Ring(_)) {
-                    self.wake(pe);
+                    self.sent_in_rings += sent;
+                    self.ring_for_sent(pe);
                 }
                 moved = true;
             }
@@ -338,10 +347,20 @@ impl Outgoing {
     /// Rings the doorbell of a PE.
     #[inline]
     pub fn wake(&self, pe: usize) {
-        let doorbell = &self.shared.pe(pe).doorbell;
-        match doorbell.ring() {
+        self.rouse(pe, self.shared.pe(pe).doorbell.ring());
+    }
+
+    /// The same after packets were sent in its ring.
+    #[inline]
+    fn ring_for_sent(&self, pe: usize) {
+        self.rouse(pe, self.shared.pe(pe).doorbell.ring_for(self.me as u32));
+    }
+
+    #[inline]
+    fn rouse(&self, pe: usize, sleep: Option<Sleep>) {
+        match sleep {
             None => {}
-            Some(Sleep::Futex) => doorbell.wake(),
+            Some(Sleep::Futex) => self.shared.pe(pe).doorbell.wake(),
             Some(Sleep::Event) => {
                 let one = 1u64;
                 // SAFETY: eight readable bytes; the descriptor is the PE's.
@@ -353,15 +372,6 @@ impl Outgoing {
     /// The event descriptor of this PE.
     pub fn event(&self) -> i32 {
         self.events.own
-    }
-
-    /// Publishes how much was sent, for the deadlock detector.
-    pub(crate) fn publish_sent(&self) {
-        for lane in self.made() {
-            if let Route::Ring(sender) = &lane.way {
-                sender.publish_sent();
-            }
-        }
     }
 }
 
@@ -387,24 +397,24 @@ impl Lane {
             len => unsafe { std::slice::from_raw_parts(data, len) },
         };
         match &mut self.way {
-            Route::Ring(sender) => sender.producer.send(|cell| packet.write_to(cell), payload),
+            Route::Ring(sender) => sender.send(|cell| packet.write_to(cell), payload),
             Route::Remote => remote.as_mut().is_some_and(|it| it.send(self.pe, packet, payload)),
         }
     }
 
-    /// Sends what fits; returns (all gone, anything gone).
+    /// Sends what fits; returns whether all has gone, and the number of packets.
     fn send_waiting(
         &mut self,
         remote: &mut Option<Clocked>,
         waiting: &mut QueuedPacket,
-    ) -> (bool, bool) {
+    ) -> (bool, u64) {
         let data = if waiting.owned.is_empty() { waiting.data } else { waiting.owned.as_ptr() };
         let Some((gone, len)) = &mut waiting.stream else {
             // SAFETY: the data is owned, or lies in the buffer of a rank that waits.
             let sent = unsafe { self.send(remote, &waiting.packet, data) };
-            return (sent, sent);
+            return (sent, u64::from(sent));
         };
-        let before = *gone;
+        let mut packets = 0;
         while *gone < *len {
             let part = (*len - *gone).min(MAX_PAYLOAD as u64);
             let mut packet = waiting.packet;
@@ -424,10 +434,11 @@ impl Lane {
             }
             // SAFETY: as above.
             if !unsafe { self.send(remote, &packet, at) } {
-                return (false, *gone > before);
+                return (false, packets);
             }
             *gone += u64::from(packet.len);
+            packets += 1;
         }
-        (true, *gone > before)
+        (true, packets)
     }
 }

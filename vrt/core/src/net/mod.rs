@@ -27,6 +27,7 @@ mod clocked;
 pub(crate) mod link;
 pub mod local;
 pub mod parcel;
+pub(crate) mod receivers;
 pub mod remote;
 pub(crate) mod rings;
 pub mod shared;

@@ -14,26 +14,15 @@
 
 use std::sync::atomic::Ordering;
 
-use crate::net::link::{Link, RING_BYTES, RING_CELLS};
+use crate::net::link::{RING_BYTES, RING_CELLS};
 use crate::net::shared::Shared;
 use vrt_shm::{Consumer, Producer};
 
 /// The sending end of a ring.
-#[derive(Debug)]
-pub(crate) struct Sender {
-    pub producer: Producer<'static, RING_CELLS, RING_BYTES>,
-    link: &'static Link,
-}
+pub(crate) type Sender = Producer<'static, RING_CELLS, RING_BYTES>;
 
 /// The receiving end of a ring, with the PE that sends.
 pub(crate) type Receiver = (u32, Consumer<'static, RING_CELLS, RING_BYTES>);
-
-impl Sender {
-    /// Publishes how much was sent, for the deadlock detector.
-    pub(crate) fn publish_sent(&self) {
-        self.link.sent.store(self.producer.sent(), Ordering::Release);
-    }
-}
 
 impl Shared {
     /// Opens the ring through which `from` sends to `to`. The receiver has to be signalled then.
@@ -56,7 +45,7 @@ impl Shared {
             }
         }
         // SAFETY: the number was taken here alone, so nobody else sends in this ring, which is fresh.
-        Sender { producer: unsafe { Producer::new(&link.ring) }, link }
+        unsafe { Producer::new(&link.ring) }
     }
 
     /// The receiving ends that were opened to a PE since the last call.
@@ -74,13 +63,5 @@ impl Shared {
             taken.push((link.from.load(Ordering::Relaxed), consumer));
         }
         taken
-    }
-
-    /// Whether all that was sent, as far as senders have published it, was taken and given back.
-    pub(crate) fn rings_are_empty(&self) -> bool {
-        (0..self.rings_made().load(Ordering::SeqCst)).all(|number| {
-            let link = self.link(number);
-            link.ring.consumed_cells() == link.sent.load(Ordering::Acquire)
-        })
     }
 }

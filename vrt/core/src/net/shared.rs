@@ -125,6 +125,9 @@ pub struct PeBlock {
     pub idle: AtomicU32,
     /// How often it has become idle.
     pub epoch: AtomicU64,
+    /// Packets that it had sent in rings, and taken from rings, when it last became idle.
+    pub(crate) sent: AtomicU64,
+    pub(crate) received: AtomicU64,
     /// What others have done for its ranks before they rang its doorbell: see `pe::inject`.
     pub signals: AtomicU64,
     /// Number of its ranks that wait for words of the arena, by the words' buckets.

@@ -10,7 +10,7 @@ use crate::pe::core::Core;
 use crate::pe::rank_state::Status;
 use crate::pe::thread::with_in_loop;
 use vrt_slot::external::counted;
-use vrt_slot::rank::Body;
+use vrt_slot::rank::{self, Body};
 use vrt_slot::report;
 
 /// The loop of a PE runs while this lives.
@@ -31,11 +31,20 @@ impl Drop for Running {
             ));
             std::process::abort();
         }
+        with_in_loop(|pe| pe.engine.give_up_wakers());
         counted::forget();
     }
 }
 
 impl Core {
+    /// Whoever holds wakers of its ranks wakes nobody any more.
+    fn give_up_wakers(&self) {
+        for state in self.ranks.iter().flatten() {
+            // SAFETY: the slot of a rank of this PE: headers stay mapped.
+            rank::give_up_wakers(unsafe { &*state.slot });
+        }
+    }
+
     /// In a local run: a rank that has not ended and whose threads may use what it has borrowed.
     fn who_lends(&self) -> Option<u32> {
         if !self.options.local {

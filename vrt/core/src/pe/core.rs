@@ -12,10 +12,10 @@ use crate::net::parcel::{self, Parcel, TOPICS, Topic};
 use crate::net::shared::Shared;
 use crate::net::{KINDS, Kind, Packet};
 use crate::pe::events::Observer;
+use crate::pe::idle::{LookTime, Patience};
 use crate::pe::inject::Injector;
 use crate::pe::locks::{AtLocks, Locks};
 use crate::pe::outbound::Eager;
-use crate::pe::patience::{LookTime, Patience};
 use crate::pe::rank_state::RankState;
 use crate::pe::ready::ReadyQueue;
 use crate::pe::stray::{Coming, StrayPacket};
@@ -133,6 +133,8 @@ pub struct Core {
     pub(crate) has_gathered: bool,
     /// The PE whose packets are being taken.
     pub(crate) receiving_from: u32,
+    /// Packets taken from rings.
+    pub(super) received: u64,
     /// The program of every rank.
     pub program: Program,
     /// Parcels of which some pieces have come.

@@ -10,8 +10,7 @@
 //! | `core` | what a PE consists of |
 //! | `setup`, `thread`, `about` | making a PE; who may use its state, and when |
 //! | `run`, `turns` | the loop: ready ranks, progress, tokio's turns |
-//! | `idle` | going to sleep, and detecting that all PEs do (deadlock) |
-//! | `patience` | how long it polls before that |
+//! | `idle` | polling, going to sleep, and detecting that all PEs do (deadlock) |
 //! | `contexts` | a rank's operations on its communicators |
 //! | `rank_state`, `ranks` | a rank's state in the PE; waking, resuming and stopping it |
 //! | `requests` | incomplete operations, their memory, and their outcomes |
@@ -42,7 +41,7 @@ mod core;
 mod events;
 mod extension;
 mod flow;
-pub mod idle;
+mod idle;
 mod inject;
 mod location;
 mod locks;
@@ -50,7 +49,6 @@ mod matching;
 mod memory;
 mod observe;
 mod outbound;
-mod patience;
 mod rank_state;
 mod ranks;
 mod ready;

@@ -13,7 +13,7 @@ use crate::net::Packet;
 use crate::pe::contexts::Begun;
 use crate::pe::requests::{Completion, Request, Room, Started, copy_short};
 use crate::pe::unexpected::{Flow, UnexpectedPayload, UnexpectedQueue};
-use vrt_slot::{SlotHeader, hooks};
+use vrt_slot::{SlotHeader, hooks, rank};
 
 /// The state of a rank in its life cycle; see the diagram in `rank`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -389,10 +389,10 @@ impl RankState {
         unsafe { (*self.awaited).wait }
     }
 
-    /// Whether something from outside can wake it.
+    /// Whether something from outside `vrt` can wake it.
     pub(crate) fn waits_for_outside(&self) -> bool {
         // SAFETY: the slot of a rank of this PE.
-        unsafe { (*self.slot).wakers.load(std::sync::atomic::Ordering::Acquire) > 0 }
+        rank::has_wakers(unsafe { &*self.slot })
     }
 }
 

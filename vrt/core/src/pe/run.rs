@@ -201,7 +201,7 @@ impl Pe {
             let engine = &mut self.engine;
             engine.next_look = engine.resumes.wrapping_add(RESUMES_PER_POLL);
             engine.drain_pool();
-            if rank::foreign_wakers() > 0
+            if engine.waits_for_outside()
                 && cycles_between(engine.tokio_turn, engine.stamp) > engine.tokio_period
             {
                 engine.tokio_turn = engine.stamp;
@@ -232,9 +232,8 @@ impl Pe {
     /// Handles what has come from PEs of this node; whether there was anything.
     #[inline(always)]
     pub(super) fn take_from_rings(&mut self) -> bool {
-        let mut any = false;
         let engine = &mut self.engine;
-        for (from, ring) in &mut self.consumers {
+        let taken = self.receivers.drain(PACKETS_PER_RING, |(from, ring)| {
             let mut taken = 0;
             engine.receiving_from = *from;
             while taken < PACKETS_PER_RING {
@@ -250,9 +249,10 @@ impl Pe {
                 }
                 taken += 1;
             }
-            any |= taken > 0;
-        }
-        any
+            taken
+        });
+        engine.received += taken as u64;
+        taken > 0
     }
 
     /// The rest of [`progress`](Self::progress).
@@ -275,9 +275,7 @@ impl Pe {
         if self.engine.injected.take_new_rings() {
             let (shared, id) = (self.engine.shared, self.engine.id);
             // SAFETY: this is the PE that they were opened to.
-            for ring in unsafe { shared.take_new_rings(id) } {
-                self.consumers.push(ring);
-            }
+            self.receivers.add(unsafe { shared.take_new_rings(id) });
             any = true;
         }
         any | self.engine.take_injected()
@@ -292,7 +290,7 @@ impl Pe {
     /// Whether something has come from a PE of this node.
     #[inline(always)]
     pub(super) fn rings_are_ready(&self) -> bool {
-        self.consumers.iter().any(|(_, ring)| ring.is_ready())
+        self.receivers.are_ready()
     }
 
     /// Whether something has come in another way.
@@ -300,11 +298,6 @@ impl Pe {
     pub(super) fn has_arrivals_beside_rings(&mut self) -> bool {
         !self.engine.injected.is_empty()
             || self.engine.net.remote().is_some_and(|remote| remote.is_ready())
-    }
-
-    /// Gives all room in the rings back, so that they are seen to be empty.
-    pub(crate) fn release_rings(&mut self) {
-        self.consumers.iter_mut().for_each(|(_, ring)| ring.release());
     }
 }
 
@@ -485,9 +478,9 @@ impl Engine {
             hooks::drain_remote(slot);
             let heap = &*(*slot).heap.get();
             let (blocks, bytes) = (heap.blocks, heap.bytes);
-            let wakers = (*slot).wakers.load(Ordering::Relaxed);
+            let has_wakers = rank::give_up_wakers(&*slot);
             let owes = state.requests.iter().any(Request::is_owed);
-            if blocks == 0 && wakers == 0 && !owes {
+            if blocks == 0 && !has_wakers && !owes {
                 if let Some(arena) = Arena::current() {
                     let id = (*slot).id();
                     hooks::own(slot, 0);
@@ -498,7 +491,7 @@ impl Engine {
                 job.retired.fetch_add(1, Ordering::Relaxed);
                 job.retired_blocks.fetch_add(blocks as u64, Ordering::Relaxed);
                 let (usual_blocks, usual_bytes) = (*slot).usual.get();
-                let has_left = blocks > usual_blocks || (usual_blocks == 0 && wakers > 0);
+                let has_left = blocks > usual_blocks || (usual_blocks == 0 && has_wakers);
                 if self.options.check_leaks && has_left {
                     let why = match usual_blocks {
                         0 => ", held by something that outlives it; its slot is not used again",

@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 use crate::cycles;
 use crate::net::local::{Events, Outgoing, none_for_each};
 use crate::net::parcel;
+use crate::net::receivers::Receivers;
 use crate::net::remote::Remote;
 use crate::net::shared::Shared;
 use crate::pe::core::{Core, Engine, Extensions, Options};
 use crate::pe::events::Observer;
+use crate::pe::idle::{LookTime, Patience};
 use crate::pe::inject::{self, Injector};
 use crate::pe::locks::{AtLocks, Locks};
 use crate::pe::outbound::Eager;
-use crate::pe::patience::{LookTime, Patience};
 use crate::pe::rank_state::RankState;
 use crate::pe::ready::ReadyQueue;
 use crate::pe::run;
@@ -84,8 +85,7 @@ impl Pe {
         });
         let rate = cycles::cycles_per_second();
         let injected = Injector::register(id, uid, shared, events.wake.clone());
-        // Never reallocated: `stall` reads it in a signal handler.
-        let consumers = Vec::with_capacity(shared.pes());
+        let receivers = Receivers::new(&shared.pe(id as usize).doorbell, shared.pes());
         let core = Core {
             id,
             uid,
@@ -134,11 +134,12 @@ impl Pe {
             due: cycles::now(),
             has_gathered: false,
             receiving_from: id,
+            received: 0,
             program,
             parcels: parcel::Incoming::default(),
             exiting: None,
         };
-        Box::new(Pe { consumers, engine: Engine { core, extensions } })
+        Box::new(Pe { receivers, engine: Engine { core, extensions } })
     }
 }
 
@@ -152,9 +153,6 @@ pub fn slot_is_clean(slot: SlotId) -> bool {
     Arena::current().is_some_and(|arena| {
         let header = arena.header(slot);
         // SAFETY: headers stay mapped; the PE that used the slot has ended its run.
-        unsafe {
-            (*(*header).heap.get()).blocks == 0
-                && (*header).wakers.load(std::sync::atomic::Ordering::Relaxed) == 0
-        }
+        unsafe { (*(*header).heap.get()).blocks == 0 && !rank::has_wakers(&*header) }
     })
 }

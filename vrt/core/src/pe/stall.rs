@@ -42,14 +42,14 @@ pub fn stall() -> Option<Stall> {
     }
     // SAFETY: set by `enter` on this thread, which is in the handler that calls this and so changes
     // nothing meanwhile; the references end before the handler does.
-    let Pe { engine, consumers } = unsafe { &*pe };
+    let Pe { engine, receivers } = unsafe { &*pe };
     let state = engine.ranks.get(engine.current as usize).and_then(Option::as_deref);
     let holder = match state {
         Some(state) if state.status == Status::Running => Holder::Rank(engine.current),
         _ if OUTSIDE.get() => Holder::Task,
         _ => return None,
     };
-    let came = consumers.iter().any(|(_, ring)| ring.is_ready())
+    let came = receivers.are_ready()
         || !engine.injected.is_empty()
         || engine.timers.next().is_some_and(|deadline| deadline <= timers::monotonic());
     Some(Stall { holder, pe: engine.id, ready: engine.ready.len(), came })

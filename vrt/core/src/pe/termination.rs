@@ -42,7 +42,7 @@ impl Pe {
         }
         let engine = &mut self.engine;
         let mut busy = engine.net.has_backlog();
-        let mut received = self.consumers.iter().map(|(_, ring)| ring.received()).sum::<u64>();
+        let mut received = engine.received;
         if let Some(remote) = engine.net.remote() {
             remote.flush();
             busy |= remote.is_busy();

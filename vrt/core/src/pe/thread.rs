@@ -5,7 +5,7 @@
 
 use std::cell::Cell;
 
-use crate::net::rings::Receiver;
+use crate::net::receivers::Receivers;
 use crate::pe::about::{ABOUT, About, RAN_LAST};
 use crate::pe::core::Engine;
 use crate::pe::inject::Injector;
@@ -29,8 +29,8 @@ thread_local! {
 pub struct Pe {
     /// Everything except the receiving ends, so that handlers can use it while a ring is read.
     pub engine: Engine,
-    /// By sending PE; only those that have sent something.
-    pub(super) consumers: Vec<Receiver>,
+    /// Of the PEs that have sent something.
+    pub(super) receivers: Receivers,
 }
 
 impl Pe {

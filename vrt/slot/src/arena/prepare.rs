@@ -1,7 +1,7 @@
 //! Making a slot ready for a rank.
 
 use std::cell::{Cell, UnsafeCell};
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32};
+use std::sync::atomic::{AtomicBool, AtomicU32};
 
 use vrt_shm::RemoteFreeList;
 
@@ -25,7 +25,7 @@ impl SlotHeader {
                 rank: Cell::new(rank),
                 slot: Cell::new(slot.0),
                 owner: AtomicU32::new(owner),
-                wakers: AtomicI32::new(0),
+                wakers: AtomicU32::new(0),
                 usual: Cell::new((0, 0)),
                 held: Held::default(),
                 kept_by: Cell::new(0),

@@ -5,7 +5,7 @@
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::c_void;
-use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use vrt_shm::RemoteFreeList;
 
@@ -26,7 +26,7 @@ pub struct SlotHeader {
     /// The PE (its process-wide unique number, never 0) that may touch the slot; 0: none.
     pub(crate) owner: AtomicU32,
     /// Wakers of the rank that are held outside `vrt` (see `waker`).
-    pub wakers: AtomicI32,
+    pub(crate) wakers: AtomicU32,
     /// The runtime's data of the rank (`locals`), in the rank's heap, or null.
     pub(crate) locals: Cell<*mut c_void>,
     /// Whether there are tasks among it. Each waiting call checks this: with very many ranks it would otherwise wait

@@ -24,7 +24,7 @@ use crate::run::coroutine;
 pub use crate::run::coroutine::forbid_blocking;
 pub use crate::run::outcome::{PANICKED, Resumed, take_panic};
 use crate::run::waker::is_of_rank;
-pub use crate::run::waker::{foreign_wakers, rank_waker};
+pub use crate::run::waker::{give_up_wakers, has_wakers, rank_waker, wait_for_outside};
 use crate::runtime::RUNTIME;
 pub use crate::runtime::{Program, Runtime, set_runtime};
 pub use crate::stack::live_stack;

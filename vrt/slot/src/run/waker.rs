@@ -2,22 +2,53 @@
 //!
 //! A waker is just a rank's number: it needs no memory, and it means the same in every PE. `vrt`'s
 //! own operations never clone it. Code that does (a tokio timer, a socket, a channel) waits for
-//! something outside, so the number of live clones shows whether the rank is pinned.
+//! something outside, so the number of live clones shows whether the rank is pinned. While it is, it stays
+//! on its PE, so a PE's number of such ranks changes only with the first and the last clone of one.
 
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::task::{RawWaker, RawWakerVTable, Waker};
 
 use crate::arena::{Arena, SlotHeader};
 use crate::heap_word;
 
-/// Number of live clones in this process, over all ranks; while it is zero tokio gets no turns.
-static CLONES: AtomicI64 = AtomicI64::new(0);
+/// Numbers of PEs that are told apart here: a process that runs more of them, as threads, may hold some to wait for
+/// something outside that do not.
+const PES: usize = 1024;
 
-/// Number of wakers of ranks that are held outside `vrt`.
-pub fn foreign_wakers() -> i64 {
-    CLONES.load(Ordering::Relaxed)
+/// Number of ranks with live clones, by the PE that they are on.
+static PINNED: [AtomicU32; PES] = [const { AtomicU32::new(0) }; PES];
+
+/// In [`SlotHeader::wakers`]: its rank has ended, and is not counted any more.
+const ENDED: u32 = 1 << 31;
+
+/// How many ranks of a PE of this process, by its unique number, may be woken by something outside `vrt` that has their
+/// wakers; while there are none tokio gets no turns.
+#[inline(always)]
+pub fn wait_for_outside(pe: u32) -> u32 {
+    PINNED[pe as usize % PES].load(Ordering::Acquire)
+}
+
+/// A rank has ended, or is abandoned: whoever still has wakers of it wakes nobody. Returns whether there are any.
+pub fn give_up_wakers(slot: &SlotHeader) -> bool {
+    let owner = slot.owner.load(Ordering::Relaxed);
+    let give_up = |wakers: u32| (wakers != 0).then_some(wakers | ENDED);
+    match slot.wakers.fetch_update(Ordering::AcqRel, Ordering::Relaxed, give_up) {
+        Ok(wakers) if wakers & ENDED == 0 => uncount(owner),
+        Ok(_) => {}
+        Err(_) => return false,
+    }
+    true
+}
+
+/// Whether somebody holds wakers of a rank, which may have ended.
+pub fn has_wakers(slot: &SlotHeader) -> bool {
+    slot.wakers.load(Ordering::Acquire) & !ENDED != 0
+}
+
+fn uncount(pe: u32) {
+    PINNED[pe as usize % PES].fetch_sub(1, Ordering::Release);
 }
 
 static VTABLE: RawWakerVTable = RawWakerVTable::new(clone, wake, wake_by_ref, drop_clone);
@@ -51,7 +82,13 @@ pub(crate) fn is_of_rank(waker: &Waker) -> bool {
 /// # Safety
 /// The slot is that of a waker of this table, as for all of its functions.
 unsafe fn clone(slot: *const ()) -> RawWaker {
-    count(slot, 1);
+    if let Some(header) = header(slot) {
+        // The first one: cloned by the rank itself, on its PE.
+        if header.wakers.fetch_add(1, Ordering::Relaxed) == 0 {
+            let owner = header.owner.load(Ordering::Relaxed);
+            PINNED[owner as usize % PES].fetch_add(1, Ordering::Relaxed);
+        }
+    }
     RawWaker::new(slot, &VTABLE)
 }
 
@@ -76,14 +113,13 @@ unsafe fn wake_by_ref(slot: *const ()) {
 /// # Safety
 /// As for [`clone`].
 unsafe fn drop_clone(slot: *const ()) {
-    count(slot, -1);
-}
-
-fn count(slot: *const (), by: i64) {
-    CLONES.fetch_add(by, Ordering::Relaxed);
     if let Some(slot) = header(slot) {
-        // Released: who sees that there is none any more sees whom they have woken, too.
-        slot.wakers.fetch_add(by as i32, Ordering::Release);
+        // It cannot move before the last one is gone.
+        let owner = slot.owner.load(Ordering::Relaxed);
+        // Released, as in `uncount`: who sees that there is none any more sees whom they have woken, too.
+        if slot.wakers.fetch_sub(1, Ordering::Release) == 1 {
+            uncount(owner);
+        }
     }
 }
 

@@ -20,25 +20,25 @@ const LOOK: Duration = Duration::from_nanos(12);
 
 /// How long a PE looks, in cycles.
 #[derive(Debug)]
-pub(super) struct Patience {
+pub(in crate::pe) struct Patience {
     now: u64,
     least: u64,
     most: u64,
 }
 
 impl Patience {
-    pub(super) fn new(cycles_per_second: f64) -> Patience {
+    pub(in crate::pe) fn new(cycles_per_second: f64) -> Patience {
         let cycles = |time: Duration| ((time.as_secs_f64() * cycles_per_second) as u64).max(1);
         Patience { now: cycles(LEAST), least: cycles(LEAST), most: cycles(MOST) }
     }
 
     /// How long to poll this time.
-    pub(super) fn cycles(&self) -> u64 {
+    pub(in crate::pe) fn cycles(&self) -> u64 {
         self.now
     }
 
     /// After polling in vain the PE slept for this long, until another one woke it.
-    pub(super) fn slept(&mut self, cycles: u64) {
+    pub(in crate::pe) fn slept(&mut self, cycles: u64) {
         let enough = self.now.saturating_add(cycles);
         self.now = match enough <= self.most {
             // As much again, since the next wait may well be longer.
@@ -48,7 +48,7 @@ impl Patience {
     }
 
     /// The number of cycles between two polls: whether something else has run on the core meanwhile. Then polling ends.
-    pub(super) fn ends_at_gap(&mut self, cycles: u64) -> bool {
+    pub(in crate::pe) fn ends_at_gap(&mut self, cycles: u64) -> bool {
         let is_interrupted = cycles > self.least;
         if is_interrupted {
             self.now = self.least;
@@ -59,21 +59,21 @@ impl Patience {
 
 /// How long a look for something to do lasts, in cycles: to ask for the time would take as long as the look.
 #[derive(Debug)]
-pub(super) struct LookTime(u64);
+pub(in crate::pe) struct LookTime(u64);
 
 impl LookTime {
-    pub(super) fn new(cycles_per_second: f64) -> LookTime {
+    pub(in crate::pe) fn new(cycles_per_second: f64) -> LookTime {
         LookTime(((LOOK.as_secs_f64() * cycles_per_second) as u64).max(1))
     }
 
     /// The approximate time of this many polls.
-    pub(super) fn of(&self, looks: u32) -> u64 {
+    pub(in crate::pe) fn of(&self, looks: u32) -> u64 {
         u64::from(looks) * self.0
     }
 
     /// This many polls have taken this many cycles. That may be much more than they need, if something else has run on
     /// the core meanwhile, so the estimate grows only in small steps.
-    pub(super) fn have_taken(&mut self, looks: u32, cycles: u64) {
+    pub(in crate::pe) fn have_taken(&mut self, looks: u32, cycles: u64) {
         let one = cycles / u64::from(looks.max(1));
         self.0 = one.clamp(1, self.0 + self.0 / 8 + 1);
     }
