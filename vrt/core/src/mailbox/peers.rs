@@ -19,14 +19,12 @@ pub struct Peer {
     pub bytes: u64,
 }
 
-/// A message that came before its turn, with its sender and number.
-pub(crate) type Early<M> = ((u32, u32), M);
-
 /// All partners of a rank, by rank number in the job, and the messages of each that arrived too
 /// early; `M` is what is kept of a message.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Peers<M> {
     /// Partners with low rank numbers, by number: most jobs have no others.
+    #[serde(with = "known")]
     low: Vec<Peer>,
     high: FxHashMap<u32, Peer>,
     early: BTreeMap<(u32, u32), M>,
@@ -106,21 +104,9 @@ impl<M> Peers<M> {
         self.early.remove(&(peer, next))
     }
 
-    /// What is known of every partner, and the messages that came early.
-    pub(crate) fn into_lists(self) -> (Vec<(u32, Peer)>, Vec<Early<M>>) {
-        let low = self.low.into_iter().enumerate().map(|(rank, peer)| (rank as u32, peer));
-        let known = |peer: &Peer| peer.messages > 0 || peer.next_in > 0 || peer.next_out > 0;
-        let all = low.filter(|(_, peer)| known(peer)).chain(self.high).collect();
-        (all, self.early.into_iter().collect())
-    }
-
-    /// The opposite of [`into_lists`](Self::into_lists).
-    pub(crate) fn from_lists(peers: Vec<(u32, Peer)>, early: Vec<Early<M>>) -> Self {
-        let mut all = Peers { early: early.into_iter().collect(), ..Peers::default() };
-        for (rank, peer) in peers {
-            *all.peer(rank) = peer;
-        }
-        all
+    /// The messages that came early, always in the same order.
+    pub(crate) fn early_mut(&mut self) -> impl Iterator<Item = &mut M> {
+        self.early.values_mut()
     }
 
     /// Every partner to which something was sent.
@@ -128,6 +114,32 @@ impl<M> Peers<M> {
         let low = self.low.iter().enumerate().map(|(rank, peer)| (rank as u32, peer));
         let high = self.high.iter().map(|(rank, peer)| (*rank, peer));
         low.chain(high).filter(|(_, peer)| peer.messages > 0)
+    }
+}
+
+/// Partners by number: those with whom nothing was exchanged are not sent.
+mod known {
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    use super::Peer;
+
+    pub(super) fn serialize<S: Serializer>(
+        peers: &[Peer],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let known = |peer: &Peer| peer.messages > 0 || peer.next_in > 0 || peer.next_out > 0;
+        let known = (0u32..).zip(peers).filter(|(_, peer)| known(peer));
+        serializer.collect_seq(known.collect::<Vec<_>>())
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<Peer>, D::Error> {
+        let known = Vec::<(u32, Peer)>::deserialize(deserializer)?;
+        let mut peers =
+            vec![Peer::default(); known.last().map_or(0, |(rank, _)| *rank as usize + 1)];
+        known.into_iter().for_each(|(rank, peer)| peers[rank as usize] = peer);
+        Ok(peers)
     }
 }
 

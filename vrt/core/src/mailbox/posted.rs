@@ -45,12 +45,16 @@ impl PostedReceive {
 type ByPattern = FxHashMap<Pattern, VecDeque<(u64, PostedReceive)>>;
 
 /// Posted receives, by pattern, in the order of posting.
-#[derive(Debug, Default)]
+///
+/// They are sent as a list: see [`gather`](Posted::gather).
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Posted {
     /// While they are found quickly: all of them, in order.
     few: VecDeque<(Pattern, PostedReceive)>,
     /// Otherwise: all of them, by pattern, with the time of posting.
+    #[serde(skip)]
     many: Option<Box<ByPattern>>,
+    #[serde(skip)]
     clock: u64,
     len: usize,
 }
@@ -144,15 +148,15 @@ impl Posted {
         found.is_some()
     }
 
-    /// All receives in the order of posting.
-    pub(crate) fn into_list(self) -> Vec<(Pattern, PostedReceive)> {
-        let Some(many) = self.many else { return self.few.into() };
+    /// Puts all receives back into the list, in the order of posting.
+    pub(crate) fn gather(&mut self) {
+        let Some(many) = self.many.take() else { return };
         let mut timed: Vec<(u64, Pattern, PostedReceive)> = Vec::with_capacity(self.len);
         for (pattern, queue) in *many {
             timed.extend(queue.into_iter().map(|(time, receive)| (time, pattern, receive)));
         }
         timed.sort_unstable_by_key(|(time, ..)| *time);
-        timed.into_iter().map(|(_, pattern, receive)| (pattern, receive)).collect()
+        self.few = timed.into_iter().map(|(_, pattern, receive)| (pattern, receive)).collect();
     }
 
     fn removed(&mut self) {

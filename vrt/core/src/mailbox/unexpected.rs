@@ -3,19 +3,25 @@
 use std::collections::VecDeque;
 
 use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
 
 use crate::mailbox::{LINEAR, Pattern};
 
-/// Unexpected messages in order of arrival; `M` is what is kept of each.
-#[derive(Debug)]
+/// Unexpected messages in order of arrival; `M` is what is kept of each. They are sent as a list: see
+/// [`gather`](Unexpected::gather).
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(bound(deserialize = "M: Deserialize<'de>"))]
 pub struct Unexpected<M> {
     /// While they are found quickly: all of them, in order.
     few: VecDeque<(Pattern, M)>,
+    #[serde(skip)]
     many: Option<Box<Index<M>>>,
     /// The number of messages above which the PE is notified.
+    #[serde(skip)]
     high: usize,
     /// The length of the list below which the PE is notified: the list has more memory than it
     /// needs, or the rank is held.
+    #[serde(skip)]
     low: usize,
 }
 
@@ -236,12 +242,14 @@ impl<M> Unexpected<M> {
         taken
     }
 
-    /// All messages in the order of arrival.
-    pub(crate) fn into_list(self) -> Vec<(Pattern, M)> {
-        let Some(index) = self.many else { return self.few.into() };
-        let mut timed: Vec<_> = index.messages.into_iter().collect();
-        timed.sort_unstable_by_key(|(time, _)| *time);
-        timed.into_iter().map(|(_, message)| message).collect()
+    /// Puts all messages back into the list, in the order of arrival, and gives them in this order.
+    pub(crate) fn gather(&mut self) -> impl DoubleEndedIterator<Item = &mut M> {
+        if let Some(index) = self.many.take() {
+            let mut timed: Vec<_> = index.messages.into_iter().collect();
+            timed.sort_unstable_by_key(|(time, _)| *time);
+            self.few = timed.into_iter().map(|(_, message)| message).collect();
+        }
+        self.few.iter_mut().map(|(_, message)| message)
     }
 }
 

@@ -51,10 +51,10 @@ pub(super) fn move_by_state(engine: &mut Engine, rank: u32, to: u32) -> Result<u
         hooks::own(slot, 0);
     }
     let timers = if far { core.timers.take_relative(rank) } else { core.timers.take_of(rank) };
-    let mut moving = MovingRank::pack(rank, *state, timers);
+    let mut moving = MovingRank::pack(rank, state, timers);
     moving.begins = true;
     if far {
-        core.announce(rank, to, moving.moves);
+        core.announce(rank, to, moving.state.moves);
         // SAFETY: the rank was this PE's.
         unsafe { moving.detach_beside_state() };
         migration.send_state(core, rank, to, kept);

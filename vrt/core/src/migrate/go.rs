@@ -111,7 +111,7 @@ fn hand_over(core: &mut Core, rank: u32, to: u32) -> Result<u64, Stays> {
     }
     let timers = core.timers.take_of(rank);
     let slot = state.slot;
-    let mut moving = MovingRank::pack(rank, *state, timers);
+    let mut moving = MovingRank::pack(rank, state, timers);
     moving.has_descriptors = descriptors;
     // SAFETY: the slot is this PE's until here; nobody touches it until `adopt` takes it.
     unsafe { hooks::own(slot, 0) };
@@ -126,14 +126,14 @@ fn adopt(engine: &mut Engine, parcel: &Parcel) {
     let mut moving: MovingRank = parcel.read();
     let (begins, has_descriptors) = (moving.begins, moving.has_descriptors);
     let (migration, core) = engine.part::<Migration>();
-    if moving.in_step {
+    if moving.state.arrive() {
         migration.came += 1;
         core.call_soon();
     }
-    let beside = migration.states.remove(&moving.rank());
+    let beside = migration.states.remove(&moving.rank);
     // SAFETY: the pool is this PE's.
     unsafe { moving.attach(core, beside) };
-    let (rank, state, timers) = moving.unpack();
+    let MovingRank { rank, state, timers, .. } = moving;
     // SAFETY: the parcel makes this PE the owner of the slot, which is empty if the rank's
     // program is to begin in it.
     unsafe {
@@ -168,7 +168,7 @@ fn adopt(engine: &mut Engine, parcel: &Parcel) {
     if state.status == Status::Ready {
         core.ready.push_back(rank);
     }
-    core.ranks[rank as usize] = Some(Box::new(state));
+    core.ranks[rank as usize] = Some(state);
     if !near {
         core.has_arrived(rank);
     }

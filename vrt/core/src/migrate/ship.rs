@@ -58,7 +58,7 @@ impl Migration {
         // SAFETY: the slot is nobody's now and stays as it is until the last piece has gone.
         let ranges = unsafe { live::ranges(slot) };
         let timers = core.timers.take_relative(rank);
-        let mut moving = MovingRank::pack(rank, *state, timers);
+        let mut moving = MovingRank::pack(rank, state, timers);
         // SAFETY: the rank was this PE's.
         unsafe { moving.detach() };
         let bytes: usize = ranges.iter().map(|(_, len)| len).sum();

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 /// A rank's operations on the contexts of the communicators that it has.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Begun {
     /// The context of the last operation, and its data; [`NO_CONTEXT`] before the first.
     last: (u32, ContextUse),
@@ -103,21 +103,8 @@ impl Begun {
 
     /// Forgets all contexts from a first one on.
     pub(crate) fn forget_from(&mut self, first: u32) -> Vec<(u32, ContextUse)> {
-        let (kept, gone) =
-            std::mem::take(self).into_list().into_iter().partition(|(context, _)| *context < first);
-        *self = Begun::from_list(kept);
-        gone
-    }
-
-    /// All contexts with what was done there.
-    pub(crate) fn into_list(mut self) -> Vec<(u32, ContextUse)> {
         self.recall(NO_CONTEXT);
-        self.all.into_iter().collect()
-    }
-
-    /// The opposite of [`into_list`](Self::into_list).
-    pub(crate) fn from_list(list: Vec<(u32, ContextUse)>) -> Begun {
-        Begun { all: list.into_iter().collect(), ..Begun::default() }
+        self.all.extract_if(|context, _| *context >= first).collect()
     }
 }
 
@@ -146,6 +133,9 @@ mod tests {
             gone.iter().map(|(context, used)| (*context, used.first)).collect::<Vec<_>>(),
             [(1001, 7), (1005, 0)]
         );
-        assert_eq!(begun.into_list(), [(1, ContextUse { number: 992, ..ContextUse::default() })]);
+        assert_eq!(
+            begun.all.into_iter().collect::<Vec<_>>(),
+            [(1, ContextUse { number: 992, ..ContextUse::default() })]
+        );
     }
 }

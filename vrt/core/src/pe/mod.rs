@@ -90,7 +90,7 @@ pub use outbound::{Mode, Outbound};
 pub use rank_state::{
     AtSync, Awaited, Counters, Encoded, Owned, RankState, Status, Wait, WindowPart,
 };
-pub(crate) use rank_state::{Awaiting, Blocked, Obstacle};
+pub(crate) use rank_state::{Awaiting, Obstacle};
 pub use receive::Probed;
 pub use report::waits;
 pub(crate) use requests::copy_short;
@@ -102,7 +102,7 @@ pub use shares::{count_look, when_asked};
 pub use stall::{Holder, blocked_for_ever, pe_in_tokio, stall};
 pub use thread::{Entered, Pe, outside, while_stopped, with};
 pub use timers::monotonic;
+pub(crate) use unexpected::Told;
 pub use unexpected::{Body, UnexpectedPayload};
-pub(crate) use unexpected::{Flow, Told};
 pub use vrt_slot::hooks::{current_rank, in_rank};
 pub(crate) use wake::wake_from_outside;

@@ -1,5 +1,9 @@
-//! What a PE keeps about each of its ranks. All of it is numbers and bytes that can be sent along
-//! when the rank moves; what the rank itself allocated lies in its slot.
+//! What a PE keeps about each of its ranks. It is sent along when the rank moves; what the rank itself
+//! allocated lies in its slot.
+//!
+//! All of it is numbers, bytes, and addresses that mean the same in all PEs: in a rank's slot, in the program, and,
+//! unless the rank leaves its node, in the pools of the node's PEs. What is skipped is what its PE knows of a rank
+//! that stays there.
 
 use std::cell::Cell;
 
@@ -16,7 +20,7 @@ use crate::pe::unexpected::{Flow, UnexpectedPayload, UnexpectedQueue};
 use vrt_slot::{SlotHeader, hooks, rank};
 
 /// The state of a rank in its life cycle; see the diagram in `rank`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Status {
     /// It can run, and is in the queue of ready ranks.
     Ready,
@@ -38,11 +42,14 @@ pub(crate) struct Obstacle {
 
 /// A rank, from the point of view of its PE. The fields used by a switch and a message come first, up to `matched`:
 /// with very many ranks every cache line must come from memory.
+#[derive(Debug, Serialize, Deserialize)]
 #[repr(C, align(64))]
 pub struct RankState {
     /// The header of its slot, which this PE owns; never null.
+    #[serde(with = "crate::net::address")]
     pub slot: *mut SlotHeader,
     /// On the rank's stack: where it reads the outcome of the request it awaits, or null.
+    #[serde(with = "crate::net::address")]
     pub awaited: *const Awaited,
     /// What has to happen before it is resumed.
     pub(crate) awaiting: Awaiting,
@@ -68,12 +75,14 @@ pub struct RankState {
     /// Its operations on the contexts of its communicators.
     pub collectives: Begun,
     /// It offers itself to be moved, and waits.
+    #[serde(skip)]
     pub at_sync: Option<AtSync>,
     /// Messages taken by matched probes and not received yet.
     pub matched: Vec<Option<(Packet, UnexpectedPayload)>>,
     /// Requests that are no longer awaited and were not done when they were given up.
     pub detached: Vec<u32>,
     /// What it waits for inside a call that is not `vrt`'s.
+    #[serde(skip)]
     pub(crate) blocked: Blocked,
     /// The position of its work in space, if given.
     pub coordinates: Option<[f64; 3]>,
@@ -82,12 +91,15 @@ pub struct RankState {
     /// A balancing step with a period has moved it: PE 0 waits for the news of its arrival.
     pub moved_in_step: bool,
     /// How often it had been resumed when it arrived by such a step, or began: until it has run, no such step moves it.
+    #[serde(skip)]
     pub came_at: Option<u64>,
     /// How often it has offered itself to be moved.
     pub at_sync_calls: u32,
     /// What was found to keep it here when it last was to move.
+    #[serde(skip)]
     pub(crate) obstacle: Option<Obstacle>,
     /// Why it could not go where it wanted to.
+    #[serde(skip)]
     pub refused: Option<&'static str>,
     /// Its destination when it next offers itself.
     pub destination: Option<u32>,
@@ -172,9 +184,10 @@ pub struct Counters {
 }
 
 /// What a rank waits for, for the deadlock table.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug, Default, Serialize, Deserialize)]
 pub struct Wait {
     /// The call in which it waits.
+    #[serde(with = "site")]
     pub(crate) site: Site,
     /// Context, partner and tag, if it has them.
     pub pattern: Option<Pattern>,
@@ -185,6 +198,39 @@ impl Site {
     #[inline]
     pub fn wait(self, pattern: Option<Pattern>) -> Wait {
         Wait { site: self, pattern }
+    }
+}
+
+/// Serde for a [`Site`]: text and place lie in the program's read-only data.
+mod site {
+    use std::panic::Location;
+
+    use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+    use super::Site;
+
+    pub(super) fn serialize<S: Serializer>(site: &Site, serializer: S) -> Result<S::Ok, S::Error> {
+        let Site { call, location } = site;
+        let location = location.map_or(0, |location| std::ptr::from_ref(location).addr() as u64);
+        (call.as_ptr().addr() as u64, call.len() as u64, location).serialize(serializer)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Site, D::Error> {
+        let (call, len, location) = <(u64, u64, u64)>::deserialize(deserializer)?;
+        // SAFETY: `serialize` made these from a `&'static str` and a `&'static Location` of this very
+        // program. A rank that moves by memory finds them at the same addresses: the PEs of a supervisor were
+        // forked from one process, and processes of a launcher move ranks so only where their programs lie at
+        // the same addresses (`why_no_moves` in `vrt-launch`). One that moves by its state waits for nothing: its
+        // call is empty, and its location null.
+        Ok(unsafe {
+            let call = std::slice::from_raw_parts(call as usize as *const u8, len as usize);
+            Site {
+                call: std::str::from_utf8_unchecked(call),
+                location: (location as usize as *const Location<'static>).as_ref(),
+            }
+        })
     }
 }
 
@@ -233,6 +279,29 @@ impl RankState {
             windows: FxHashMap::default(),
             counters_of_exchanges: FxHashMap::default(),
         }
+    }
+
+    /// It leaves its PE: what is kept of its messages is put in order, to be sent.
+    pub(crate) fn leave(&mut self) {
+        debug_assert!(!matches!(self.status, Status::Running | Status::Ended));
+        self.posted.gather();
+        drop(self.unexpected.gather());
+        self.moves = self.moves.wrapping_add(1);
+    }
+
+    /// It has come to its PE. Whether a balancing step waits for the news of that.
+    pub(crate) fn arrive(&mut self) -> bool {
+        let in_step = std::mem::take(&mut self.moved_in_step);
+        self.came_at = in_step.then_some(self.counters.switches);
+        in_step
+    }
+
+    /// All messages that it has not received yet, always in the same order.
+    pub(crate) fn messages_mut(
+        &mut self,
+    ) -> impl Iterator<Item = &mut (Packet, UnexpectedPayload)> {
+        let kept = self.unexpected.gather().chain(self.peers.early_mut());
+        kept.chain(self.matched.iter_mut().flatten())
     }
 
     /// The rank has ended or begins again: its communicators, windows and counters are gone.

@@ -469,8 +469,8 @@ impl Engine {
         self.end_hold(rank, std::mem::take(&mut state.flow.told));
         state.drop_restored();
         state.posted = Posted::default();
-        for (_, (packet, payload)) in std::mem::take(&mut state.unexpected).into_list() {
-            self.forget(&packet, payload);
+        for (packet, payload) in std::mem::take(&mut state.unexpected).gather() {
+            self.forget(packet, *payload);
         }
         // SAFETY: the rank has ended; the slot is ours, and nobody will resume it.
         unsafe {

@@ -48,11 +48,12 @@ impl From<UnexpectedPayload> for Body {
 pub(super) type UnexpectedQueue = Unexpected<(Packet, UnexpectedPayload)>;
 
 /// What unexpected messages of a rank take, beside their list.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize, Deserialize)]
 pub(crate) struct Flow {
     /// Bytes in pools.
     pub(crate) pooled: usize,
     /// The number of these at which the marks are set again.
+    #[serde(skip)]
     pub(super) alarm: usize,
     pub held: bool,
     /// Nodes that were told.
@@ -80,16 +81,4 @@ pub(crate) struct Pool {
 /// Counts what a kept message has in a pool.
 pub(super) fn pooled(packet: &Packet, payload: UnexpectedPayload) -> usize {
     if matches!(payload, UnexpectedPayload::Pool(_)) { packet.message_len() as usize } else { 0 }
-}
-
-impl Flow {
-    /// For a rank that has arrived with these messages.
-    pub(crate) fn of<'a>(
-        messages: impl Iterator<Item = &'a (Packet, UnexpectedPayload)>,
-        held: bool,
-        told: Vec<Told>,
-    ) -> Flow {
-        let pooled = messages.map(|(packet, payload)| pooled(packet, *payload)).sum();
-        Flow { pooled, alarm: 0, held, told }
-    }
 }
