@@ -244,7 +244,7 @@ pub fn library_version() -> Result<String, std::string::FromUtf8Error> {
 /// vrt::run_local(4, |_| assert_eq!(vrt::environment::pes(), 1));
 /// ```
 pub fn pes() -> usize {
-    pe::with(|pe| pe.engine.shared.pes())
+    pe::with(|pe| pe.engine.shared().pes())
 }
 
 /// The host and the PE that the rank is on now.

@@ -98,7 +98,7 @@ pub struct Statistics {
 pub fn statistics() -> Statistics {
     let (partners, mut statistics) = pe::with(|pe| {
         let cycles = pe.engine.cycles_per_second();
-        let id = pe.engine.id;
+        let id = pe.engine.id();
         let groups_of_pe = pe.engine.extension::<Combining>().groups.made();
         let state = pe.engine.running();
         // SAFETY: the running rank's slot.

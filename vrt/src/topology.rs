@@ -133,7 +133,8 @@ impl SimpleCommunicator {
     #[track_caller]
     pub fn world() -> SimpleCommunicator {
         let info = locals::keep(WORLD, || {
-            let (rank, size) = pe::with(|pe| (pe.engine.current, pe.engine.shared.ranks()));
+            let (rank, size) =
+                pe::with(|pe| (pe.engine.running_rank(), pe.engine.shared().ranks()));
             let members = Members::Range { first: 0, count: size as u32 };
             let info = Info::new(WORLD, rank as Rank, members);
             *info.name.borrow_mut() = "MPI_COMM_WORLD".to_owned();
@@ -161,7 +162,7 @@ impl SimpleCommunicator {
     #[track_caller]
     pub fn self_comm() -> SimpleCommunicator {
         let info = locals::keep(SELF, || {
-            let rank = pe::with(|pe| pe.engine.current);
+            let rank = pe::with(|pe| pe.engine.running_rank());
             let info = Info::new(SELF, 0, Members::Range { first: rank, count: 1 });
             *info.name.borrow_mut() = "MPI_COMM_SELF".to_owned();
             info

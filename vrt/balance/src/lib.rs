@@ -48,7 +48,7 @@ use step::{Stage, Step};
 use stopwatch::Stopwatch;
 
 use vrt_core::migrate::{self, Migration, Pin, Stays};
-use vrt_core::net::parcel::{self, Parcel, Topic};
+use vrt_core::net::parcel::{Parcel, Topic};
 use vrt_core::net::shared::Shared;
 use vrt_core::pe::{self, Core, Engine, Extension, Handlers, RankState, Status};
 
@@ -139,7 +139,7 @@ impl Balancer {
     }
 
     /// Reports a rank of this PE that cannot be moved.
-    fn tell_held(&mut self, pe: u32, rank: usize, why: &'static str) {
+    fn tell_held(&mut self, pe: u32, rank: u32, why: &'static str) {
         if self.warned {
             return;
         }
@@ -236,7 +236,7 @@ fn balance(engine: &mut Engine) {
     }
     step.ask();
     let step = step.number;
-    for pe in 0..engine.shared.pes() as u32 {
+    for pe in 0..engine.shared().pes() as u32 {
         tell(engine, pe, Message::Ask { step });
     }
 }
@@ -260,8 +260,7 @@ fn see_to_at_sync(engine: &mut Engine) {
     if !migration.at_sync.may_be_all() {
         return;
     }
-    let ranks = core.ranks.iter().flatten();
-    let here = ranks.filter(|state| state.status != Status::Ended).count();
+    let here = core.ranks_mut().filter(|(_, state)| state.status != Status::Ended).count();
     migration.at_sync.counted(here);
     if migration.at_sync.waiting.iter().filter(|(_, of)| *of == round).count() == here {
         let loads = loads(engine);
@@ -296,10 +295,10 @@ fn follow(engine: &mut Engine, step: u32, orders: &[Order]) -> Moved {
     let (bytes, taken) = std::mem::take(&mut migration.at_sync.gone);
     outcome.bytes = bytes;
     let (balancer, core) = engine.part::<Balancer>();
-    let switches = core.switches.load(Ordering::Relaxed);
+    let switches = core.switches().load(Ordering::Relaxed);
     balancer.meter.begin(cycles_of(core), switches, costs);
     let periodic = balancer.is_periodic();
-    for state in core.ranks.iter_mut().flatten() {
+    for (_, state) in core.ranks_mut() {
         // Not of one that has followed its orders before this PE and is here already: nobody knows of what it has
         // run since.
         if std::mem::take(&mut state.counters.is_reported) {
@@ -361,7 +360,7 @@ fn take_message(engine: &mut Engine, from: u32, message: Message) {
             }
         }
         Message::Arrived { loads } => {
-            let left = core.shared.job().ranks_left.load(Ordering::Acquire);
+            let left = core.shared().job().ranks_left.load(Ordering::Acquire);
             let Some(this) = &mut balancer.step else { return };
             if let Some(orders) = this.arrived(from, loads, left) {
                 give(engine, orders);
@@ -408,7 +407,7 @@ fn loads(engine: &mut Engine) -> Loads {
     let costs = engine.extension::<Migration>().costs;
     let (balancer, core) = engine.part::<Balancer>();
     let (wants_sent, wants_events) = (balancer.wants_sent, balancer.wants_events);
-    let switches = core.switches.load(Ordering::Relaxed);
+    let switches = core.switches().load(Ordering::Relaxed);
     let mut loads = Loads {
         pe: balancer.meter.report(cycles_of(core), switches, costs, cycles),
         ..Loads::default()
@@ -416,9 +415,9 @@ fn loads(engine: &mut Engine) -> Loads {
     let lasting = if balancer.is_periodic() { LASTING } else { 1 };
     let mut first_held = None;
     let (migration, core) = engine.part::<Migration>();
-    for rank in 0..core.ranks.len() {
-        let pin = migration.known_pin(core, rank as u32);
-        let Some(state) = core.ranks[rank].as_deref_mut() else { continue };
+    for rank in 0..core.shared().ranks() as u32 {
+        let pin = migration.known_pin(core, rank);
+        let Some(state) = core.rank(rank) else { continue };
         if state.status == Status::Ended {
             continue;
         }
@@ -433,11 +432,11 @@ fn loads(engine: &mut Engine) -> Loads {
         if let Some(Pin { why, .. }) = held {
             first_held.get_or_insert((rank, why));
             if loads.held.len() < step::PINNED_TOLD {
-                loads.held.push((rank as u32, why.to_owned()));
+                loads.held.push((rank, why.to_owned()));
             }
         }
         loads.ranks.push(reports::RankLoad {
-            rank: rank as u32,
+            rank,
             seconds: since as f64 / cycles,
             bytes: bytes as u64,
             pinned: pin.is_some(),
@@ -447,20 +446,20 @@ fn loads(engine: &mut Engine) -> Loads {
         });
         if wants_sent {
             let sent = state.peers.iter();
-            let sent = sent.map(|(to, peer)| (rank as u32, to, peer.messages, peer.bytes));
+            let sent = sent.map(|(to, peer)| (rank, to, peer.messages, peer.bytes));
             loads.sent.extend(sent);
         }
     }
     if let Some((rank, why)) = first_held {
         let (balancer, core) = engine.part::<Balancer>();
-        balancer.tell_held(core.id, rank, why);
+        balancer.tell_held(core.id(), rank, why);
     }
     loads.nanoseconds = began.elapsed().as_nanos() as u64;
     loads
 }
 
 fn cycles_of(core: &Core) -> Cycles {
-    Cycles { busy: core.busy, idle: core.idle, remote: core.net.cycles_of_remote() }
+    Cycles { busy: core.busy(), idle: core.idle(), remote: core.cycles_of_remote() }
 }
 
 /// How often a rank has sent a message, begun a collective operation, or offered itself to be moved.
@@ -470,11 +469,10 @@ fn events(state: &RankState) -> u64 {
 }
 
 fn tell(engine: &mut Engine, to: u32, message: Message) {
-    if to == engine.id {
+    if to == engine.id() {
         return take_message(engine, to, message);
     }
-    let core = &mut engine.core;
-    parcel::send(&mut core.net, core.id, to, Topic::Balance, &message);
+    engine.send_parcel(to, Topic::Balance, &message);
 }
 
 #[cfg(test)]

@@ -88,7 +88,7 @@ fn live(pe: Box<Pe>, config: &Config, world: &MpiWorld) -> Outcome {
     // SAFETY: this process is that PE, which begins now.
     unsafe { vrt_slot::outside::begin(world.id) };
     let _watchdog = pe::while_stopped(|pe| {
-        let shared = pe.engine.shared;
+        let shared = pe.engine.shared();
         Watchdog::start(config.watchdog(), &shared, pe)
     });
     let _shares = pe::while_stopped(|pe| Shares::start(config, pe));
@@ -98,7 +98,7 @@ fn live(pe: Box<Pe>, config: &Config, world: &MpiWorld) -> Outcome {
             pe::while_stopped(Pe::send_what_is_left);
             // Nobody stops listening before everybody has stopped talking.
             world.processes.barrier();
-            drop(pe::while_stopped(|pe| pe.engine.net.take_remote()));
+            drop(pe::while_stopped(|pe| pe.engine.take_remote()));
             Outcome::Finished
         }
         Ok(Outcome::Ended(Ended::Deadlock)) => {

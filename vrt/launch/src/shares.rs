@@ -34,7 +34,7 @@ impl Shares {
     /// is sampled.
     pub(super) fn start(config: &Config, pe: &Pe) -> Option<Shares> {
         // SAFETY: the word stays where it is until `Shares` is dropped, which comes before the PE is.
-        let idles = unsafe { &*std::ptr::from_ref(&pe.engine.idles) };
+        let idles = unsafe { &*std::ptr::from_ref(pe.engine.idles()) };
         *watched() = Some((Watched::this_thread(), idles));
         let is_wanted = config.prints_statistics() || config.has_monitor();
         IS_WANTED.store(is_wanted, Ordering::Relaxed);

@@ -58,11 +58,11 @@ impl Watchdog {
     /// Watches the PE of the calling thread. `None`: it is not watched.
     pub(super) fn start(period: Option<Duration>, shared: &Shared, pe: &Pe) -> Option<Watchdog> {
         let period = period?;
-        let block = shared.block_of(pe.engine.id as usize)?;
+        let block = shared.block_of(pe.engine.id() as usize)?;
         // SAFETY: the control memory stays mapped while this process lives; the PE's counter stays
         // where it is until `Watchdog` is dropped, which comes before the PE is.
         let watched = unsafe {
-            Watched { switches: &*std::ptr::from_ref(&pe.engine.switches), idle: &block.idle }
+            Watched { switches: &*std::ptr::from_ref(pe.engine.switches()), idle: &block.idle }
         };
         *watched_now() = Some(watched);
         install_handler();

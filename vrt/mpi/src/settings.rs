@@ -24,5 +24,5 @@ pub(crate) fn checks_leaks() -> bool {
 
 /// Whether a rank may be moved to a node that shares no memory with its own.
 pub(crate) fn ranks_leave_nodes() -> bool {
-    IS_BALANCED.load(Ordering::Relaxed) && pe::with(|pe| pe.engine.shared.nodes() > 1)
+    IS_BALANCED.load(Ordering::Relaxed) && pe::with(|pe| pe.engine.shared().nodes() > 1)
 }

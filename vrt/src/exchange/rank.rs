@@ -159,14 +159,14 @@ impl Party for RankParty {
     fn node_of(&self, other: usize) -> usize {
         let rank = self.comm.members.get(other);
         pe::with(|pe| {
-            let shared = pe.engine.shared;
+            let shared = pe.engine.shared();
             let pe = shared.location_of(rank).and_then(|place| place.pe());
             pe.map_or(0, |pe| shared.node_of(pe))
         })
     }
 
     fn nodes(&self) -> usize {
-        pe::with(|pe| pe.engine.shared.nodes())
+        pe::with(|pe| pe.engine.shared().nodes())
     }
 
     fn send<'a>(&self, step: u32, to: usize, data: &'a [u8], how: Sent) -> Using<'a> {

@@ -258,7 +258,7 @@ pub(crate) fn migrate_to<T: Serialize + DeserializeOwned>(
     let may_block = may_block(site);
     let by_state = pe::with(|pe| {
         let engine = &mut pe.engine;
-        let last = engine.shared.pes() as u32 - 1;
+        let last = engine.shared().pes() as u32 - 1;
         if to > last {
             return Err(CannotMove::NoSuchPe { pe: to, last });
         }
@@ -267,7 +267,7 @@ pub(crate) fn migrate_to<T: Serialize + DeserializeOwned>(
     let kept = if by_state { encode(state, site) } else { None };
     vrt_slot::check::wipe();
     // Another PE may be using the rank's memory at this moment: then it stays, and tries again.
-    while pe::with(|pe| pe.engine.id) != to {
+    while pe::with(|pe| pe.engine.id()) != to {
         let leave = |engine: &mut Engine| leave_for(engine, to, kept.as_ref());
         operation::block_on_request(may_block, leave, None, site);
         if let Some(why) = pe::with(|pe| pe.engine.running().refused.take()) {

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64};
 
 use crate::net::local::Outgoing;
 use crate::net::parcel::{self, Parcel, TOPICS, Topic};
+use crate::net::remote::Remote;
 use crate::net::shared::Shared;
 use crate::net::{KINDS, Kind, Packet};
 use crate::pe::events::Observer;
@@ -23,6 +24,7 @@ use crate::pe::timers::Timers;
 use crate::pe::unexpected::Pool;
 use crate::pe::usage::Usage;
 use crate::pe::waves::Termination;
+use serde::Serialize;
 use vrt_slot::SlotHeader;
 use vrt_slot::rank::Program;
 
@@ -53,20 +55,20 @@ impl DerefMut for Engine {
 /// Ranks, messages and the loop: a PE without extensions.
 pub struct Core {
     /// Number of this PE in the job.
-    pub id: u32,
+    pub(crate) id: u32,
     /// Its number in the arena: unique among all PEs that share it, never 0.
-    pub uid: u32,
+    pub(crate) uid: u32,
     /// The control memory, for this PE's node.
-    pub shared: Shared,
+    pub(crate) shared: Shared,
     /// The sending ends to all PEs.
-    pub net: Outgoing,
+    pub(crate) net: Outgoing,
     /// The ranks that live here, by rank number.
-    pub ranks: Vec<Option<Box<RankState>>>,
+    pub(crate) ranks: Vec<Option<Box<RankState>>>,
     pub(crate) ready: ReadyQueue,
     /// The rank that runs, or ran last.
-    pub current: u32,
+    pub(crate) current: u32,
     /// The slot whose heap keeps payloads of unexpected messages.
-    pub pool: *mut SlotHeader,
+    pub(crate) pool: *mut SlotHeader,
     pub(super) pool_marks: Pool,
     /// Sends that are done when packets have been taken once more.
     pub(crate) stalled: Vec<(u32, u32)>,
@@ -74,7 +76,7 @@ pub struct Core {
     /// while sends are stalled.
     pub(super) sent_away: usize,
     /// What its ranks have used, for reports.
-    pub used: Usage,
+    pub(crate) used: Usage,
     /// What the job's configuration says to this PE.
     pub(crate) options: Options,
     /// The part that concerns standard sends.
@@ -86,7 +88,7 @@ pub struct Core {
     pub(super) observed_until: u64,
     pub(super) locks: &'static dyn Locks,
     /// How many ranks wait for these.
-    pub at_locks: AtLocks,
+    pub(crate) at_locks: AtLocks,
     /// When the PE began, by the cycle counter and the clock.
     pub(super) began: (u64, std::time::Instant),
     /// Cycle counter at the last switch.
@@ -105,13 +107,13 @@ pub struct Core {
     pub(super) patience: Patience,
     pub(super) look_time: LookTime,
     /// Cycles spent in ranks, including the switches to them.
-    pub busy: u64,
+    pub(crate) busy: u64,
     /// Cycles asleep or polling.
-    pub idle: u64,
+    pub(crate) idle: u64,
     /// How often a rank has stopped running; read by the watchdog.
-    pub switches: AtomicU64,
+    pub(crate) switches: AtomicU64,
     /// The PE sleeps or polls now, which counts as idle; read by the thread that samples shares.
-    pub idles: AtomicBool,
+    pub(crate) idles: AtomicBool,
     /// Ranks resumed so far, and when tokio last had a turn.
     pub(crate) resumes: u32,
     /// Calls in a row that could have let others run, and did not, as there was nothing to run.
@@ -136,13 +138,74 @@ pub struct Core {
     /// Packets taken from rings.
     pub(super) received: u64,
     /// The program of every rank.
-    pub program: Program,
+    pub(crate) program: Program,
     /// Parcels of which some pieces have come.
     pub(crate) parcels: parcel::Incoming,
     /// What the nodes of the job agree on.
     pub(super) termination: Termination,
     /// The exit status of the rank that just suspended.
     pub(super) exiting: Option<i32>,
+}
+
+/// What others may ask a PE, and have it do.
+impl Core {
+    /// Number of this PE in the job.
+    #[inline(always)]
+    pub fn id(&self) -> u32 {
+        self.id
+    }
+
+    /// The control memory, for this PE's node.
+    #[inline(always)]
+    pub fn shared(&self) -> Shared {
+        self.shared
+    }
+
+    /// The rank that runs, or ran last.
+    #[inline(always)]
+    pub fn running_rank(&self) -> u32 {
+        self.current
+    }
+
+    /// The ranks that live here, by number, with those that have ended and still owe somebody what they have sent.
+    pub fn ranks_mut(&mut self) -> impl Iterator<Item = (u32, &mut RankState)> {
+        (0..).zip(&mut self.ranks).filter_map(|(rank, state)| Some((rank, state.as_deref_mut()?)))
+    }
+
+    /// Cycles spent in ranks, including the switches to them.
+    pub fn busy(&self) -> u64 {
+        self.busy
+    }
+
+    /// Cycles asleep or polling.
+    pub fn idle(&self) -> u64 {
+        self.idle
+    }
+
+    /// Cycles that messages to and from other nodes have kept this PE busy.
+    pub fn cycles_of_remote(&self) -> u64 {
+        self.net.cycles_of_remote()
+    }
+
+    /// How often a rank has stopped running.
+    pub fn switches(&self) -> &AtomicU64 {
+        &self.switches
+    }
+
+    /// Whether the PE sleeps or polls now, which counts as idle.
+    pub fn idles(&self) -> &AtomicBool {
+        &self.idles
+    }
+
+    /// Sends a value to another PE.
+    pub fn send_parcel<T: Serialize>(&mut self, to: u32, topic: Topic, contents: &T) {
+        parcel::send(&mut self.net, self.id, to, topic, contents);
+    }
+
+    /// Removes the transport to other nodes: nothing is sent there any more.
+    pub fn take_remote(&mut self) -> Option<Box<dyn Remote>> {
+        self.net.take_remote()
+    }
 }
 
 /// The part of the job's configuration that a PE needs.

@@ -4,7 +4,7 @@ use crate::pe::rank_state::{Owned, RankState};
 
 /// What ranks have used while they were on a PE.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Usage {
+pub(crate) struct Usage {
     /// The largest heap of a rank that has ended here, and the rank.
     pub(super) heap: (usize, u32),
     /// The most that unexpected messages of a rank were seen to take; looked at as they grow, so it

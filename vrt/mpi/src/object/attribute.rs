@@ -246,7 +246,7 @@ pub(crate) struct Constants {
 impl Constants {
     /// For a rank of this many.
     pub(crate) fn new(ranks: c_int) -> Constants {
-        let one_machine = pe::with(|pe| pe.engine.shared.nodes() == 1);
+        let one_machine = pe::with(|pe| pe.engine.shared().nodes() == 1);
         Constants {
             tag_ub: c_int::MAX,
             io: MPI_ANY_SOURCE,

@@ -90,14 +90,14 @@ impl Comm {
 
     /// The communicator of all ranks, for the calling rank.
     pub(crate) fn world() -> Comm {
-        let (rank, size) = pe::with(|pe| (pe.engine.current, pe.engine.shared.ranks()));
+        let (rank, size) = pe::with(|pe| (pe.engine.running_rank(), pe.engine.shared().ranks()));
         let members = Members::Range { first: 0, count: numbers::int(size).cast_unsigned() };
         Comm::named(EngineInfo::new(WORLD, rank.cast_signed(), members), "MPI_COMM_WORLD")
     }
 
     /// The communicator of the calling rank alone.
     pub(crate) fn itself() -> Comm {
-        let rank = pe::with(|pe| pe.engine.current);
+        let rank = pe::with(|pe| pe.engine.running_rank());
         let members = Members::Range { first: rank, count: 1 };
         Comm::named(EngineInfo::new(SELF, 0, members), "MPI_COMM_SELF")
     }
