@@ -111,7 +111,8 @@ fn go_on_or_end() -> ! {
 
 /// The rank's own thread has ended: the rank ends with its last thread.
 fn end() -> ! {
-    image_thread::end_specific_of_rank();
+    // SAFETY: the rank's own thread has ended: none of its program's functions goes on.
+    unsafe { image_thread::end_specific_of_rank() };
     while external::has_running_threads() {
         blocking::pause_briefly();
     }

@@ -3,6 +3,8 @@
 use std::ffi::c_int;
 use std::io;
 
+use crate::sys;
+
 /// Waits until a child has ended, whatever signals arrive meanwhile. Returns its status as `waitpid` does; `None`: the
 /// child does not exist.
 pub fn wait_for(child: libc::pid_t, options: c_int) -> Option<c_int> {
@@ -18,33 +20,31 @@ pub fn wait_for(child: libc::pid_t, options: c_int) -> Option<c_int> {
 
 /// Kills a child and waits until it has gone.
 pub fn end(child: libc::pid_t) {
-    // SAFETY: a plain system call.
-    unsafe { libc::kill(child, libc::SIGKILL) };
+    sys::kill(child, libc::SIGKILL);
     wait_for(child, 0);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::sys::Plain;
 
     #[test]
     #[cfg_attr(miri, ignore = "it starts a program")]
     #[expect(clippy::zombie_processes, reason = "`wait_for` waits for it")]
     fn children_are_waited_for_in_spite_of_signals() {
         extern "C" fn nothing(_: c_int) {}
-        // SAFETY: plain system calls; the handler does nothing, and others do not use the signal.
-        let this = unsafe {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = nothing as *const () as usize;
-            libc::sigaction(libc::SIGURG, &raw const action, std::ptr::null_mut());
-            libc::pthread_self()
-        };
+        let mut action = libc::sigaction::zeroed();
+        action.sa_sigaction = nothing as *const () as usize;
+        // SAFETY: a handler that does nothing, for a signal that no other test uses.
+        unsafe { libc::sigaction(libc::SIGURG, &raw const action, std::ptr::null_mut()) };
+        let this = sys::pthread_self();
         let mut child = std::process::Command::new("sleep").arg("1000").spawn().unwrap();
         let id = child.id() as libc::pid_t;
         let interrupts = std::thread::spawn(move || {
             for _ in 0..20 {
                 std::thread::sleep(std::time::Duration::from_millis(2));
-                // SAFETY: the thread waits for this one's end, at the latest.
+                // SAFETY: `this` exists: it joins this thread.
                 unsafe { libc::pthread_kill(this, libc::SIGURG) };
             }
             child.kill().unwrap();

@@ -4,6 +4,8 @@
 //! Between its ranks a PE has the default environment. Registers are saved to the slot whenever a rank stops, which
 //! takes a few cycles; they are set only if they differ.
 
+use std::cell::Cell;
+
 /// An environment: the words of the processor's registers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(C)]
@@ -25,7 +27,7 @@ pub(crate) struct FloatingPoint {
 mod processor {
     use std::arch::asm;
 
-    use super::FloatingPoint;
+    use super::{Cell, FloatingPoint};
 
     /// The exception flags.
     const EXCEPTIONS: u16 = 0x3f;
@@ -41,7 +43,7 @@ mod processor {
 
     #[inline(always)]
     fn set_sse(value: u32) {
-        // SAFETY: reads the word, which is one that the processor gave, or the usual one.
+        // SAFETY: a word that `keep` has read from the register, or `USUAL`'s: neither has a reserved bit.
         unsafe {
             asm!("ldmxcsr [{}]", in(reg) &raw const value, options(nostack, preserves_flags))
         };
@@ -51,7 +53,7 @@ mod processor {
     fn set_x87(control: u16, status: u16) {
         let mut all = X87::default();
         let place = &raw mut all;
-        // SAFETY: writes the environment, which masks all exceptions; reads it again with other words.
+        // SAFETY: `all` is as long as `fnstenv` writes; what is loaded is that, with words that `keep` has read.
         unsafe {
             asm!("fnstenv [{}]", in(reg) place, options(nostack, preserves_flags));
             (*place).control = (*place).control & !0xffff | u32::from(control);
@@ -67,12 +69,10 @@ mod processor {
             FloatingPoint { sse: 0x1f80, x87_control: 0x37f, x87_status: 0 };
 
         /// Saves the environment of the rank that has just run; the processor still has it.
-        ///
-        /// # Safety
-        /// The place is writable.
         #[inline(always)]
-        pub(crate) unsafe fn keep(place: *mut FloatingPoint) {
-            // SAFETY: as the caller promises. None of these waits for exceptions.
+        pub(crate) fn keep(place: &Cell<FloatingPoint>) {
+            let place = place.as_ptr();
+            // SAFETY: each word of the cell is as long as what is stored there. None of these waits for exceptions.
             unsafe {
                 asm!(
                     "stmxcsr [{sse}]",
@@ -117,7 +117,7 @@ mod processor {
         #[inline(always)]
         pub(crate) fn enter(&self) {
             let mut sse = 0u32;
-            // SAFETY: writes the word.
+            // SAFETY: `stmxcsr` writes the four bytes of `sse`.
             unsafe {
                 asm!("stmxcsr [{}]", in(reg) &raw mut sse, options(nostack, preserves_flags));
             }
@@ -133,25 +133,22 @@ mod processor {
 mod processor {
     use std::arch::asm;
 
-    use super::FloatingPoint;
+    use super::{Cell, FloatingPoint};
 
     impl FloatingPoint {
         /// No exception traps, no flags set; round to nearest.
         pub(crate) const USUAL: FloatingPoint = FloatingPoint { control: 0, status: 0 };
 
         /// Saves the environment of the rank that has just run; the processor still has it.
-        ///
-        /// # Safety
-        /// The place is writable.
         #[inline(always)]
-        pub(crate) unsafe fn keep(place: *mut FloatingPoint) {
+        pub(crate) fn keep(place: &Cell<FloatingPoint>) {
             let (control, status);
-            // SAFETY: only reads the registers; the place is as the caller promises.
+            // SAFETY: only reads the two registers.
             unsafe {
                 asm!("mrs {}, fpcr", "mrs {}, fpsr", out(reg) control, out(reg) status,
                     options(nomem, nostack, preserves_flags));
-                place.write(FloatingPoint { control, status });
             }
+            place.set(FloatingPoint { control, status });
         }
 
         /// Gives the processor, which has this environment, the default one.
@@ -172,7 +169,7 @@ mod processor {
             if self == to {
                 return;
             }
-            // SAFETY: values that the processor gave, or the usual ones.
+            // SAFETY: values that `keep` has read from the registers, or `USUAL`'s.
             unsafe {
                 asm!("msr fpcr, {}", "msr fpsr, {}", in(reg) to.control, in(reg) to.status,
                     options(nomem, nostack, preserves_flags));
@@ -190,15 +187,15 @@ mod tests {
     fn what_a_rank_has_set_is_there_when_it_runs_again() {
         use std::arch::asm;
         fn now() -> FloatingPoint {
-            let mut now = FloatingPoint::USUAL;
-            // SAFETY: a place of this function's.
-            unsafe { FloatingPoint::keep(&raw mut now) };
+            let now = Cell::new(FloatingPoint::USUAL);
+            FloatingPoint::keep(&now);
+            let now = now.get();
             FloatingPoint { x87_status: now.x87_status & 0x3f, ..now }
         }
         let usual = FloatingPoint::USUAL;
         now().change(&usual);
         let (flush_to_zero, upward) = (0x8000u32 | 0x1f80, 0x0b7f_u16);
-        // SAFETY: valid values of both registers; 1 / 3 is not exact.
+        // SAFETY: both words mask all exceptions, and have no reserved bit; the x87 stack is left empty.
         unsafe {
             asm!(
                 "ldmxcsr [{}]", "fldcw [{}]", "fld1", "fld1", "fld1", "faddp", "fld1", "faddp",

@@ -26,11 +26,16 @@ pub fn in_rank() -> bool {
     !heap_in_use().is_null()
 }
 
+/// The slot of the rank that runs on this thread.
+#[inline(always)]
+pub(crate) fn running() -> Option<&'static SlotHeader> {
+    // SAFETY: S3, and S1.
+    unsafe { heap_in_use().as_ref() }
+}
+
 /// The rank that runs on this thread.
 pub fn current_rank() -> Option<u32> {
-    let slot = heap_in_use();
-    // SAFETY: the heap in use is the running rank's.
-    (!slot.is_null()).then(|| unsafe { (*slot).rank.get() })
+    running().map(|slot| slot.rank.get())
 }
 
 /// The PE, by its unique number, and the rank running on this thread.
@@ -41,8 +46,8 @@ pub fn running_rank() -> Option<(u32, u32)> {
 /// Selects the heap to use from now on; returns the previous one.
 ///
 /// # Safety
-/// It is null, which means the process's, or the header of a slot whose heap no other thread uses as long as this
-/// thread does.
+/// It is null, which means the process's, or the header of a slot that the thread's PE owns, whose rank runs here from
+/// now on, or is the one that calls this.
 #[inline(always)]
 pub unsafe fn use_heap(slot: *mut SlotHeader) -> *mut SlotHeader {
     HEAP.replace(slot)
@@ -78,10 +83,11 @@ impl LoopThread {
     /// [`use_heap`] for this thread pointer.
     ///
     /// # Safety
-    /// It is the thread's own, or that of an image whose rank runs on the thread, or is about to.
+    /// It is the thread's own, or that of an image whose rank runs on the thread, or is about to; and as for
+    /// [`use_heap`].
     #[inline(always)]
     pub(crate) unsafe fn use_heap(self, pointer: usize, slot: *mut SlotHeader) {
-        // SAFETY: the thread blocks of images look like the thread's own, and nobody else uses this one.
+        // SAFETY: `Plan::fill` lays out thread blocks of images like the thread's own, so this is `HEAP` in either.
         unsafe { (pointer.wrapping_add(self.heap) as *mut *mut SlotHeader).write(slot) }
     }
 }
@@ -107,8 +113,8 @@ impl Watched {
     /// # Safety
     /// The thread still exists, and so does the arena.
     pub unsafe fn runs_rank(self) -> bool {
-        // SAFETY: words of a thread that lives, of a header in the arena, and of the image of its slot: they stay
-        // mapped. Each is written whole, and what one that has just changed says is only counted.
+        // SAFETY: words of a thread that exists, says the caller, of a header (S1) and of the image of its slot (S1).
+        // Each is written whole, and what one that has just changed says is only counted.
         unsafe {
             let slot = (self.word as *const *const SlotHeader).read_volatile();
             if slot.is_null() {

@@ -20,7 +20,7 @@ use vrt_load::{Entry, Module, Plan};
 
 use crate::arena::resident::resident;
 use crate::arena::{Arena, SlotHeader, SlotId};
-use crate::heap_word;
+use crate::{heap_word, pages};
 
 /// The program whose images ranks run.
 static PLAN: OnceLock<&'static Plan> = OnceLock::new();
@@ -82,12 +82,10 @@ pub(crate) fn has_libc() -> bool {
 
 /// Blocks and bytes of the running rank's heap.
 fn heap_now() -> Option<(usize, usize)> {
-    let slot = heap_word::heap_in_use();
-    // SAFETY: the slot of the running rank, whose heap nobody else uses.
-    (!slot.is_null()).then(|| unsafe {
-        let heap = &*(*slot).heap.get();
-        (heap.blocks, heap.bytes)
-    })
+    let slot = heap_word::running()?;
+    // SAFETY: S3 and S2: nobody else uses the heap of the rank that calls this.
+    let heap = unsafe { &*slot.heap.get() };
+    Some((heap.blocks, heap.bytes))
 }
 
 /// Does work that leaves blocks in the running rank's heap that are not its program's: they do not count as leaks of
@@ -95,23 +93,18 @@ fn heap_now() -> Option<(usize, usize)> {
 pub fn beside_program<T>(work: impl FnOnce() -> T) -> T {
     let before = heap_now();
     let done = work();
-    if let (Some(before), Some(now)) = (before, heap_now()) {
-        // SAFETY: as there.
-        unsafe {
-            let usual = &(*heap_word::heap_in_use()).usual;
-            let (blocks, bytes) = usual.get();
-            let more = |now: usize, before: usize| now.saturating_sub(before);
-            usual.set((blocks + more(now.0, before.0), bytes + more(now.1, before.1)));
-        }
+    if let (Some(before), Some(now), Some(slot)) = (before, heap_now(), heap_word::running()) {
+        let (blocks, bytes) = slot.usual.get();
+        let more = |now: usize, before: usize| now.saturating_sub(before);
+        slot.usual.set((blocks + more(now.0, before.0), bytes + more(now.1, before.1)));
     }
     done
 }
 
 /// The program of the running rank's image begins: the current contents of its heap belong to its libraries.
 pub fn program_begins() {
-    if let Some(now) = heap_now() {
-        // SAFETY: as there.
-        unsafe { (*heap_word::heap_in_use()).usual.set(now) };
+    if let (Some(now), Some(slot)) = (heap_now(), heap_word::running()) {
+        slot.usual.set(now);
     }
 }
 
@@ -142,13 +135,8 @@ pub(crate) fn set_of_thread(base: usize, identity: usize) {
 /// The address of the image of the rank that runs here, or has started this thread, if it has one.
 #[inline]
 pub fn base_of_running() -> Option<usize> {
-    let slot = heap_word::heap_in_use();
-    if slot.is_null() {
-        return base_of_thread();
-    }
-    // SAFETY: the heap in use is the running rank's, whose header stays mapped.
-    let (has_image, id) = unsafe { ((*slot).thread_pointer.get() != 0, (*slot).id()) };
-    if has_image { base(id) } else { None }
+    let Some(slot) = heap_word::running() else { return base_of_thread() };
+    if slot.thread_pointer.get() != 0 { base(slot.id()) } else { None }
 }
 
 /// The module of an image that contains an address, and the address of the image.
@@ -189,17 +177,17 @@ pub unsafe fn map(arena: &Arena, ranks: usize, pes: usize) -> std::io::Result<()
     if plan.runs_code_on_stack() {
         // One piece of memory, with the heaps between the stacks: each by itself would be a mapping.
         let start = |rank: usize| arena.layout.guard_of(SlotId(rank as u32)).0;
-        // SAFETY: a range of the arena that nobody uses yet.
+        // SAFETY: the ranges of slots in which no rank has begun, says the caller.
         unsafe { allow_execution(start(0), start(ranks))? };
     }
     let image = |rank: usize| arena.layout.image(SlotId(rank as u32));
     let mappings = ranks.saturating_mul(plan.mappings());
     if mappings < most_mappings() && mappings.saturating_mul(pes) < MOST_IN_JOB {
-        // SAFETY: the images' own ranges, which nobody uses yet.
+        // SAFETY: the image of a slot in which no rank has begun, says the caller.
         return (0..ranks).try_for_each(|rank| unsafe { plan.map_code(image(rank)) });
     }
     IS_COPIED.store(true, Ordering::Relaxed);
-    // SAFETY: a range of the arena that nobody uses yet.
+    // SAFETY: the images of slots in which no rank has begun, says the caller.
     unsafe { allow_execution(image(0), image(ranks)) }
 }
 
@@ -209,7 +197,7 @@ pub unsafe fn map(arena: &Arena, ranks: usize, pes: usize) -> std::io::Result<()
 /// It is mapped, and its contents may be written.
 pub(crate) unsafe fn allow_execution(start: usize, end: usize) -> std::io::Result<()> {
     let all = libc::PROT_READ | libc::PROT_WRITE | libc::PROT_EXEC;
-    // SAFETY: as the caller promises.
+    // SAFETY: memory that is mapped and may be written, says the caller, stays so.
     match unsafe { libc::mprotect(start as *mut libc::c_void, end - start, all) } {
         0 => Ok(()),
         _ => Err(std::io::Error::last_os_error()),
@@ -229,10 +217,11 @@ fn most_mappings() -> usize {
 }
 
 /// The parts of a slot's image that move with its rank: pages that were ever touched.
-pub(crate) fn touched(slot: *mut SlotHeader) -> Vec<Range<usize>> {
-    // SAFETY: the header of a slot of the arena stays mapped.
-    let (has_image, id) = unsafe { ((*slot).thread_pointer.get() != 0, (*slot).id()) };
-    let (Some(plan), Some(base), true) = (plan(), base(id), has_image) else { return Vec::new() };
+pub(crate) fn touched(slot: &SlotHeader) -> Vec<Range<usize>> {
+    let has_image = slot.thread_pointer.get() != 0;
+    let (Some(plan), Some(base), true) = (plan(), base(slot.id()), has_image) else {
+        return Vec::new();
+    };
     let mut found = Vec::new();
     if is_copied() {
         resident(base..base + plan.size(), &mut found);
@@ -267,10 +256,9 @@ pub(crate) fn protection_of_code() -> i32 {
 }
 
 /// The program's part of these ranges: everything except copies of the PE's data.
-pub(crate) fn of_program(slot: *mut SlotHeader) -> Vec<Range<usize>> {
+pub(crate) fn of_program(slot: &SlotHeader) -> Vec<Range<usize>> {
     let mut parts = touched(slot);
-    // SAFETY: the header of a slot of the arena stays mapped.
-    let (Some(plan), Some(base)) = (plan(), base(unsafe { (*slot).id() })) else { return parts };
+    let (Some(plan), Some(base)) = (plan(), base(slot.id())) else { return parts };
     for hole in plan.of_process() {
         let hole = base + hole.start..base + hole.end;
         parts = parts
@@ -292,9 +280,8 @@ pub(crate) unsafe fn discard(arena: &Arena, slot: SlotId) {
     let Some(plan) = plan() else { return };
     let base = arena.layout.image(slot);
     let give_back = |range: Range<usize>| {
-        let (start, len) = ((base + range.start) as *mut libc::c_void, range.len());
-        // SAFETY: whole pages of the arena that nobody uses.
-        unsafe { libc::madvise(start, len, libc::MADV_REMOVE) };
+        // SAFETY: `Plan` gives each part pages of its own; the image is not used any more, says the caller.
+        unsafe { pages::give_back(base + range.start, range.len()) };
     };
     if is_copied() {
         give_back(0..plan.size());
@@ -310,11 +297,12 @@ impl Arena {
     /// The slot is not used any more: its rank has ended and no live block is left in its heap.
     pub unsafe fn discard(&self, slot: SlotId) {
         let (near, far) = self.layout.used_ranges(slot);
-        for (start, len) in [near, far] {
-            // SAFETY: a page-aligned range of our own shared mapping, no longer in use.
-            unsafe { libc::madvise(start as *mut libc::c_void, len, libc::MADV_REMOVE) };
+        // SAFETY: `Layout` gives slots pages of their own, and this one is not used any more, says the caller.
+        unsafe {
+            for (start, len) in [near, far] {
+                pages::give_back(start, len);
+            }
+            discard(self, slot);
         }
-        // SAFETY: as the caller promises.
-        unsafe { discard(self, slot) };
     }
 }

@@ -3,14 +3,23 @@
 //! The arena is one address range, mapped at the same address in every PE of a node, in which every rank has a *slot*
 //! with its stack and its heap.
 //!
-//! Invariants:
-//! - The arena is reserved before PEs are forked; its base and layout never change in them. An address in it means the
-//!   same in every PE. A process that is not a PE may release it when it is empty, and reserve another one: for its
-//!   next job, or for more ranks of its own (`run_local`).
-//! - A slot is touched only by the PE that owns it ([`SlotHeader::owner`]), with three exceptions:
-//!   another PE frees a block through the slot's remote-free list; the receiver of a large message
-//!   reads the sender's buffer while the sender waits; the crash handler reads anything.
-//! - The kernel provides pages lazily. A slot's pages are returned when its rank has ended.
+//! Invariants, which SAFETY comments of this crate name by number:
+//! - S1. The arena is reserved before PEs are forked; its base and layout never change in them ([`Arena::reserve`]). An
+//!   address in it means the same in every PE. Headers of slots are valid even when zeroed. A process that is not a PE
+//!   may release the arena when it is empty ([`Arena::release`]), and reserve another one: for its next job, or for more
+//!   ranks of its own (`run_local`).
+//! - S2. A slot is touched only by the PE that owns it ([`SlotHeader::owner`], [`hooks::own`]), on the PE's rank thread
+//!   ([`hooks::set_pe_of_thread`]), with three exceptions: another PE frees a block through the slot's remote-free list;
+//!   the receiver of a large message reads the sender's buffer while the sender waits; the crash handler reads anything.
+//!   Of a header others read and change atomics only.
+//! - S3. The heap in use ([`hooks::heap_in_use`]) is null or the slot of the rank that runs on this thread, which the
+//!   thread's PE owns: [`hooks::use_heap`].
+//! - S4. libc's function of a name, as [`interpose::Real`] finds it, has C's type; whoever calls the function in front of
+//!   it keeps C's contract.
+//! - S5. The kernel gives a handler a description of the signal, and the registers of the code that it has interrupted.
+//!
+//! Modules have lists of their own, with other letters: H (`heap`), T (`stack`), M (`hooks`), I (`image_switch`), P
+//! (`signals`), R (`search`). The kernel provides pages lazily; a slot's are returned when its rank has ended.
 //!
 //! The layers are in `docs/ARCHITECTURE.md`; each folder says what is in its files.
 //!
@@ -31,6 +40,7 @@
 //! | `search` | references of ranks and statics that prevent a move |
 //! | `forked` | whether this process is a copy of one with ranks |
 //! | `report` | printing a line, and ending the job, from anywhere |
+//! | `sys` | calls of the system as safe functions |
 
 #![allow(rustdoc::private_intra_doc_links, reason = "its readers work on it, and see all of it")]
 
@@ -65,6 +75,7 @@ mod run;
 mod runtime;
 pub mod search;
 mod stack;
+pub mod sys;
 mod wipe;
 
 pub use arena::{
@@ -84,7 +95,7 @@ pub use stack::check;
 #[inline(always)]
 pub fn fetch(at: usize) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a prefetch reads nothing and cannot fault.
+    // SAFETY: the instruction reads nothing and does not fault, whatever the address.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T0>(at as *const i8);

@@ -8,7 +8,7 @@ use crate::arena::{Arena, SlotHeader};
 use crate::heap::chunk::{self, WORTHWHILE};
 use crate::image;
 pub use crate::pages::LINE;
-use crate::pages::PAGE;
+use crate::pages::{self, PAGE};
 use crate::stack::live_stack;
 
 /// Bytes below the address at which a rank has suspended: for what the switch saves.
@@ -21,7 +21,7 @@ const BELOW: usize = 1024;
 pub unsafe fn ranges(slot: *mut SlotHeader) -> Vec<(usize, usize)> {
     let Some(arena) = Arena::current() else { return Vec::new() };
     let mut live = Ranges(Vec::new());
-    // SAFETY: as the caller promises.
+    // SAFETY: S2, as nothing uses the slot meanwhile; its heap's ranges are dlmalloc's (H1).
     unsafe {
         let id = (*slot).id();
         let stack = live_stack(slot);
@@ -38,9 +38,18 @@ pub unsafe fn ranges(slot: *mut SlotHeader) -> Vec<(usize, usize)> {
                 chunk::needed(used, |start, end| live.add(start, end));
             }
         }
-        image::touched(slot).into_iter().for_each(|part| live.add(part.start, part.end));
+        image::touched(&*slot).into_iter().for_each(|part| live.add(part.start, part.end));
     }
     live.0
+}
+
+/// Bytes that a rank uses: blocks of its heap, and the live part of its stack.
+///
+/// # Safety
+/// The calling PE owns the slot.
+pub unsafe fn used(slot: *mut SlotHeader) -> usize {
+    // SAFETY: S2.
+    unsafe { (*(*slot).heap.get()).bytes + live_stack(slot).len() }
 }
 
 struct Ranges(Vec<(usize, usize)>);
@@ -65,10 +74,10 @@ const WORTH_GIVING: usize = 64 << 10;
 /// Returns pages inside free chunks of a heap to the system. Returns the number of bytes.
 ///
 /// # Safety
-/// The slot belongs to the caller, and nothing else uses it meanwhile.
+/// The calling PE owns the slot, and nothing else uses it meanwhile.
 pub unsafe fn give_back(slot: *mut SlotHeader) -> usize {
     let mut given = 0;
-    // SAFETY: as the caller promises.
+    // SAFETY: S2.
     let used = unsafe { (*(*slot).heap.get()).used() };
     for range in used {
         let report = |start: usize, end: usize| {
@@ -76,14 +85,12 @@ pub unsafe fn give_back(slot: *mut SlotHeader) -> usize {
             if end < start + WORTH_GIVING {
                 return;
             }
-            // SAFETY: whole pages of the arena inside a free chunk, without the allocator's own data.
-            unsafe {
-                if libc::madvise(start as *mut libc::c_void, end - start, libc::MADV_REMOVE) == 0 {
-                    given += end - start;
-                }
+            // SAFETY: inside a free chunk, without the allocator's own data: `chunk::unused`.
+            if unsafe { pages::give_back(start, end - start) } {
+                given += end - start;
             }
         };
-        // SAFETY: as the caller promises.
+        // SAFETY: H1, and S2.
         unsafe { chunk::unused(range, report) };
     }
     given

@@ -57,8 +57,8 @@ pub unsafe fn begin(pe: u32) {
     let Some(arena) = Arena::current() else { return };
     let (start, end) = arena.layout.outside_heap(pe);
     RUNTIME.set(true);
-    // SAFETY: the range is this PE's alone, zeroed, aligned as mimalloc wants it, and stays
-    // mapped. Nothing is ever given back to the system, which would not clear shared pages.
+    // SAFETY: the range is this PE's alone, says the caller; zeroed, and aligned to `SEGMENT`, by `Layout`; mapped (S1).
+    // With a delay of -1 nothing is given back to the system, which would not clear shared pages.
     let is_ready = unsafe {
         mi::mi_option_set(option::PURGE_DELAY, -1);
         mi::mi_option_set(option::ARENA_RESERVE, 0);
@@ -114,7 +114,7 @@ pub fn within<R>(f: impl FnOnce() -> R) -> R {
 #[inline]
 pub(crate) fn allocate(align: usize, size: usize, zeroed: bool) -> *mut c_void {
     ALLOCATING.set(true);
-    // SAFETY: plain calls of an allocator that has its memory.
+    // SAFETY: mimalloc may be called by any thread; `begin` has given it memory, and without any it returns null.
     let block = unsafe {
         match (align <= 16, zeroed) {
             (true, false) => mi::mi_malloc(size),
@@ -138,7 +138,7 @@ fn is_own(pe: u32) -> bool {
 /// # Safety
 /// The block is live there and not used any more.
 pub unsafe fn free(arena: &Arena, pe: u32, block: *mut u8) {
-    // SAFETY: as the caller promises. The header of the PE's pool is valid, and mapped in all PEs.
+    // SAFETY: the caller gives the block away; the header of the PE's pool is mapped in all PEs (S1), its list atomic.
     unsafe {
         if is_own(pe) {
             mi::mi_free(block.cast());
@@ -158,7 +158,7 @@ pub(crate) unsafe fn reallocate(pe: u32, block: *mut u8, size: usize) -> *mut c_
         return std::ptr::null_mut();
     }
     ALLOCATING.set(true);
-    // SAFETY: as the caller promises.
+    // SAFETY: `is_own`: the block is this process's mimalloc's, live and the caller's.
     let block = unsafe { mi::mi_realloc(block.cast(), size) };
     ALLOCATING.set(false);
     block
@@ -169,6 +169,6 @@ pub(crate) unsafe fn reallocate(pe: u32, block: *mut u8, size: usize) -> *mut c_
 /// # Safety
 /// The block is live.
 pub unsafe fn usable_size(block: *mut u8) -> usize {
-    // SAFETY: what the allocator looks at lies in the same range, in front of the block.
+    // SAFETY: mimalloc looks at the head of the block's segment only, which is in the arena like the block (S1).
     unsafe { mi::mi_usable_size(block.cast()) }
 }

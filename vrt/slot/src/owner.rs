@@ -3,7 +3,7 @@
 use std::cell::Cell;
 
 use crate::arena::{Arena, SlotHeader, SlotId};
-use crate::heap_word::heap_in_use;
+use crate::heap_word::running;
 use crate::held::Held;
 
 /// The owner of a thread.
@@ -52,14 +52,6 @@ pub(crate) fn set_tokios() {
 
 pub(crate) fn held_by(slot: u32) -> Option<&'static Held> {
     Some(&Arena::current()?.slot(slot)?.held)
-}
-
-/// The slot of the rank that runs here.
-#[inline(always)]
-pub(crate) fn running() -> Option<&'static SlotHeader> {
-    let slot = heap_in_use();
-    // SAFETY: the heap in use is the running rank's slot, whose header stays mapped.
-    (!slot.is_null()).then(|| unsafe { &*slot })
 }
 
 /// The slot of the rank that owns what is created here: it runs here, or has started this thread.

@@ -2,14 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::sys;
+pub(crate) use crate::sys::PAGE;
+
 /// Whether the arena should have 2 MiB pages; once it is mapped, whether it does.
 pub(crate) static HUGE_PAGES: AtomicBool = AtomicBool::new(false);
 
 /// Bytes of a cache line. Ranges begin and end at multiples of this: data in a ring is never shorter.
 pub const LINE: usize = 64;
-
-/// Bytes of a page.
-pub(crate) const PAGE: usize = 4096;
 
 /// Bytes of a large page.
 pub const HUGE_PAGE: usize = 2 << 20;
@@ -40,8 +40,15 @@ pub(crate) fn check_memory_headroom(slots: usize) {
 
 /// Bytes of memory that the machine has.
 pub fn machine_memory() -> usize {
-    // SAFETY: plain calls.
-    let (pages, page) =
-        unsafe { (libc::sysconf(libc::_SC_PHYS_PAGES), libc::sysconf(libc::_SC_PAGESIZE)) };
+    let [pages, page] = [libc::_SC_PHYS_PAGES, libc::_SC_PAGESIZE].map(|name| sys::sysconf(name));
     pages.max(0) as usize * page.max(0) as usize
+}
+
+/// Returns pages to the system; their contents become zero. Returns whether that was possible.
+///
+/// # Safety
+/// Whole pages of the arena, whose contents nobody needs any more.
+pub(crate) unsafe fn give_back(start: usize, len: usize) -> bool {
+    // SAFETY: nobody misses what this changes, says the caller; the pages stay mapped.
+    unsafe { libc::madvise(start as *mut libc::c_void, len, libc::MADV_REMOVE) == 0 }
 }

@@ -7,9 +7,9 @@
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
 use crate::forked;
-use crate::heap_word::runtime_heap;
+use crate::heap_word::{running, runtime_heap};
 use crate::held::Kind;
-use crate::owner::{held_by, owner, running};
+use crate::owner::{held_by, owner};
 
 const FREE: u64 = 0;
 const BUSY: u64 = 1;
@@ -59,33 +59,31 @@ pub(crate) struct Taken {
     pub(crate) slot: u32,
 }
 
+/// The chunk behind a pointer, if there is one.
+fn existing(at: &AtomicPtr<Chunk>) -> Option<&'static Chunk> {
+    // SAFETY: null, or a chunk that `chunk_at` has published: it is never freed.
+    unsafe { at.load(Ordering::Acquire).as_ref() }
+}
+
 /// The chunk behind a pointer, created if there is none.
 fn chunk_at(at: &AtomicPtr<Chunk>) -> &'static Chunk {
-    let known = at.load(Ordering::Acquire);
-    if !known.is_null() {
-        // SAFETY: chunks are never freed.
-        return unsafe { &*known };
+    if let Some(known) = existing(at) {
+        return known;
     }
-    let new = runtime_heap(|| Box::into_raw(Box::new(Chunk::new())));
-    match at.compare_exchange(known, new, Ordering::AcqRel, Ordering::Acquire) {
-        // SAFETY: just published, never freed.
-        Ok(_) => unsafe { &*new },
-        Err(other) => {
-            // SAFETY: nobody has seen ours; the other one is never freed.
-            unsafe {
-                runtime_heap(|| drop(Box::from_raw(new)));
-                &*other
-            }
+    let new = runtime_heap(|| Box::leak(Box::new(Chunk::new())));
+    let none = std::ptr::null_mut();
+    if let Err(other) = at.compare_exchange(none, new, Ordering::AcqRel, Ordering::Acquire) {
+        // SAFETY: nobody has seen ours; the other one is as in `existing`.
+        unsafe {
+            runtime_heap(|| drop(Box::from_raw(new)));
+            return &*other;
         }
     }
+    new
 }
 
 fn entries() -> impl Iterator<Item = &'static Entry> {
-    let next = |at: &AtomicPtr<Chunk>| {
-        // SAFETY: chunks are never freed.
-        unsafe { at.load(Ordering::Acquire).as_ref::<'static>() }
-    };
-    std::iter::successors(next(&FIRST), move |chunk| next(&chunk.next))
+    std::iter::successors(existing(&FIRST), |chunk| existing(&chunk.next))
         .flat_map(|chunk| chunk.entries.iter())
 }
 

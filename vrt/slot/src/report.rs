@@ -67,7 +67,7 @@ pub fn write_out(mut text: &[u8]) {
     while !text.is_empty() {
         let piece = &text[..text.len().min(PIECE)];
         let mut ready = libc::pollfd { fd: 2, events: libc::POLLOUT, revents: 0 };
-        // SAFETY: one descriptor, which is valid or not; `piece` is readable.
+        // SAFETY: `ready` is one entry, as `poll` is told, and `piece` is readable; 2 need not be open.
         let written = unsafe {
             if libc::poll(&raw mut ready, 1, PATIENCE) == 0 {
                 return;

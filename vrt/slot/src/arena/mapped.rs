@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
 use crate::arena::{Layout, LayoutError, SlotHeader, SlotId, SlotSizes, backing};
 use crate::pages::{HUGE_PAGES, check_memory_headroom};
+use crate::sys;
 
 /// First address and size, for the check in `free`; an arena of size 0 contains nothing. The size is read first and
 /// written last, so that other threads never see a size with another arena's base.
@@ -78,15 +79,9 @@ fn readable(bytes: usize) -> String {
 
 /// The limit on this process's address space, if it has one.
 fn limit_in_words() -> String {
-    // SAFETY: zeros are a valid limit, which the call fills in.
-    let limit = unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        libc::getrlimit(libc::RLIMIT_AS, &raw mut limit);
-        limit.rlim_cur
-    };
-    match limit {
-        libc::RLIM_INFINITY => String::new(),
-        bytes => format!(" under a limit of {} (`ulimit -v`)", readable(bytes as usize)),
+    match sys::limit(libc::RLIMIT_AS).map(|limit| limit.rlim_cur) {
+        None | Some(libc::RLIM_INFINITY) => String::new(),
+        Some(bytes) => format!(" under a limit of {} (`ulimit -v`)", readable(bytes as usize)),
     }
 }
 
@@ -94,7 +89,7 @@ impl Arena {
     /// The arena of this process, if it has one.
     #[inline(always)]
     pub fn current() -> Option<&'static Arena> {
-        // SAFETY: null, or an arena that is never freed.
+        // SAFETY: null, or what `install` has leaked.
         unsafe { ARENA.load(Ordering::Acquire).as_ref() }
     }
 
@@ -129,7 +124,7 @@ impl Arena {
         let Some(arena) = Arena::current() else { return };
         ARENA.store(std::ptr::null_mut(), Ordering::Release);
         SIZE.store(0, Ordering::Release);
-        // SAFETY: the mapping made by `reserve`, which nobody uses.
+        // SAFETY: the mapping that `map_file` has made; nothing in it is used, says the caller.
         unsafe { libc::munmap(arena.layout.base as *mut libc::c_void, arena.layout.size()) };
     }
 
@@ -199,8 +194,7 @@ impl Arena {
 
     /// The header of the slot with a number, if there is such a slot.
     pub(crate) fn slot(&self, number: u32) -> Option<&'static SlotHeader> {
-        // SAFETY: headers of the arena stay mapped while ranks are, and are valid even when zeroed; what changes in them
-        // are cells, which only the owner uses, and atomics.
+        // SAFETY: S1; what changes in it are cells, which only the owner uses (S2), and atomics.
         ((number as usize) < self.layout.slots).then(|| unsafe { &*self.header(SlotId(number)) })
     }
 
@@ -259,14 +253,12 @@ fn map(base: usize, size: usize, place: libc::c_int) -> std::io::Result<(usize, 
 /// # Errors
 /// The system refuses it.
 pub fn make_long(file: &impl AsRawFd, size: usize) -> std::io::Result<()> {
-    // SAFETY: plain system calls, on a descriptor that is open; the structures are written before they are read. The
-    // limit and what SIGXFSZ does are as before afterwards.
-    unsafe {
-        let mut limit: libc::rlimit = std::mem::zeroed();
-        let has_limit = libc::getrlimit(libc::RLIMIT_FSIZE, &raw mut limit) == 0;
-        let lifted = libc::rlimit { rlim_cur: limit.rlim_max, ..limit };
-        if has_limit {
-            libc::setrlimit(libc::RLIMIT_FSIZE, &raw const lifted);
+    let limit = sys::limit(libc::RLIMIT_FSIZE);
+    let lifted = limit.map(|limit| libc::rlimit { rlim_cur: limit.rlim_max, ..limit });
+    // SAFETY: `SIG_IGN` runs no code, and what SIGXFSZ did before is put back; the limits are readable.
+    let done = unsafe {
+        if let Some(lifted) = &lifted {
+            libc::setrlimit(libc::RLIMIT_FSIZE, lifted);
         }
         let on_excess = libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
         let done = match libc::ftruncate(file.as_raw_fd(), size as libc::off_t) {
@@ -276,16 +268,17 @@ pub fn make_long(file: &impl AsRawFd, size: usize) -> std::io::Result<()> {
         if on_excess != libc::SIG_ERR {
             libc::signal(libc::SIGXFSZ, on_excess);
         }
-        if has_limit {
-            libc::setrlimit(libc::RLIMIT_FSIZE, &raw const limit);
+        if let Some(limit) = &limit {
+            libc::setrlimit(libc::RLIMIT_FSIZE, limit);
         }
-        match done {
-            Err(error) if error.raw_os_error() == Some(libc::EFBIG) => Err(std::io::Error::new(
-                std::io::ErrorKind::FileTooLarge,
-                "the limit for the sizes of files keeps ranks from having memory; `ulimit -f unlimited` lifts it",
-            )),
-            done => done,
-        }
+        done
+    };
+    match done {
+        Err(error) if error.raw_os_error() == Some(libc::EFBIG) => Err(std::io::Error::new(
+            std::io::ErrorKind::FileTooLarge,
+            "the limit for the sizes of files keeps ranks from having memory; `ulimit -f unlimited` lifts it",
+        )),
+        done => done,
     }
 }
 
@@ -297,8 +290,8 @@ fn map_file(
     file: &OwnedFd,
 ) -> std::io::Result<usize> {
     let fd = file.as_raw_fd();
-    // SAFETY: plain system calls; the file has no name. MAP_FIXED is given only for the arena's
-    // own range, which nobody uses then.
+    // SAFETY: only `renew` gives `MAP_FIXED`, for the arena's own range, in which nothing is used; nothing else replaces
+    // a mapping, and what is unmapped was just made.
     unsafe {
         make_long(file, size)?;
         let mapped = libc::mmap(

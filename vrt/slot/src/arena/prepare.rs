@@ -18,7 +18,7 @@ impl SlotHeader {
     /// Nothing else uses the slot; `this` is its header in the mapped arena.
     pub unsafe fn prepare(this: *mut SlotHeader, slot: SlotId, rank: u32, owner: u32) {
         let Some(arena) = Arena::current() else { return };
-        // SAFETY: the caller has the slot for itself.
+        // SAFETY: a header of the arena, which nothing else uses, says the caller.
         unsafe {
             this.write(SlotHeader {
                 body: UnsafeCell::new(Body::None),
@@ -55,7 +55,7 @@ impl SlotHeader {
         debug_assert_eq!(start % PAGE, 0);
         /// `MADV_GUARD_INSTALL` (Linux 6.13; on shared mappings 6.15) needs no VMA of its own.
         const MADV_GUARD_INSTALL: libc::c_int = 102;
-        // SAFETY: the guard range is part of our mapping and never used for anything else.
+        // SAFETY: `Layout::guard_of` gives pages that nothing is ever put into.
         unsafe {
             let start = start as *mut libc::c_void;
             if libc::madvise(start, len, MADV_GUARD_INSTALL) != 0 {

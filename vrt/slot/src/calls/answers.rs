@@ -20,16 +20,12 @@ use std::ffi::c_char;
 use crate::heap_word::in_rank;
 use crate::held::Kind;
 use crate::posix::interpose::process_wide;
-use crate::register;
 use crate::run::locals;
+use crate::{register, sys};
 
 /// Reads constant data. Called before the PEs are forked.
 pub fn prepare() {
-    unsafe extern "C" {
-        fn tzset();
-    }
-    // SAFETY: reads the time zone's file.
-    unsafe { tzset() };
+    sys::tzset();
 }
 
 /// The number of the results among a rank's locals.
@@ -53,7 +49,7 @@ impl Pieces {
         const { assert!(align_of::<T>() <= align_of::<u64>()) };
         let mut piece = vec![0u64; (len * size_of::<T>()).div_ceil(8)].into_boxed_slice();
         let to = piece.as_mut_ptr().cast::<T>();
-        // SAFETY: as the caller promises; the piece is as long.
+        // SAFETY: `len` values are readable, says the caller; the piece is new, as long, and aligned for them.
         unsafe { std::ptr::copy_nonoverlapping(from, to, len) };
         self.0.push(piece);
         to
@@ -65,7 +61,7 @@ impl Pieces {
         if from.is_null() {
             return std::ptr::null_mut();
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: a text that ends with a NUL, says the caller.
         unsafe { self.copy(from, libc::strlen(from) + 1) }
     }
 
@@ -81,7 +77,7 @@ impl Pieces {
         if from.is_null() {
             return from;
         }
-        // SAFETY: as the caller promises; the copy is as long.
+        // SAFETY: a list that ends with null, says the caller; the copy is as long.
         unsafe {
             let len = (0..).take_while(|i| !(*from.add(*i)).is_null()).count();
             let to = self.copy(from, len + 1);
@@ -93,7 +89,7 @@ impl Pieces {
     /// # Safety
     /// Null, or a null-terminated list of texts.
     unsafe fn texts(&mut self, from: *mut *mut c_char) -> *mut *mut c_char {
-        // SAFETY: as the caller promises.
+        // SAFETY: a list of texts, says the caller, each of which ends with a NUL.
         unsafe { self.list(from, |pieces, text| pieces.text(text)) }
     }
 }
@@ -109,14 +105,14 @@ pub(crate) trait Answer: Copy {
 
 impl Answer for c_char {
     unsafe fn copy_to(from: *const c_char, pieces: &mut Pieces) -> *mut c_char {
-        // SAFETY: as the caller promises.
+        // SAFETY: results of libc of this type are texts that end with a NUL.
         unsafe { pieces.text(from) }
     }
 }
 
 impl Answer for libc::tm {
     unsafe fn copy_to(from: *const libc::tm, pieces: &mut Pieces) -> *mut libc::tm {
-        // SAFETY: as the caller promises.
+        // SAFETY: a result of libc, says the caller.
         unsafe { pieces.copy(from, 1) }
     }
 }
@@ -126,7 +122,7 @@ macro_rules! answer {
     ($($type:ty { $($field:ident: $how:ident),* })*) => {$(
         impl Answer for $type {
             unsafe fn copy_to(from: *const $type, pieces: &mut Pieces) -> *mut $type {
-                // SAFETY: as the caller promises; the copy is written before it is returned.
+                // SAFETY: a result of libc, says the caller, whose fields are null or what C says of them.
                 unsafe {
                     let to = pieces.copy(from, 1);
                     $((*to).$field = pieces.$how((*from).$field);)*
@@ -146,7 +142,7 @@ answer! {
 
 impl Answer for libc::hostent {
     unsafe fn copy_to(from: *const libc::hostent, pieces: &mut Pieces) -> *mut libc::hostent {
-        // SAFETY: as the caller promises; each address has the length that is said.
+        // SAFETY: a result of libc, says the caller, whose addresses have `h_length` bytes each.
         unsafe {
             let to = pieces.copy(from, 1);
             let len = usize::try_from((*from).h_length).unwrap_or(0);
@@ -159,7 +155,7 @@ impl Answer for libc::hostent {
     }
 }
 
-/// The call returns a result in memory of the process, or null.
+/// The call returns a result of libc in memory of the process, or null.
 ///
 /// # Safety
 /// It does so.
@@ -175,7 +171,7 @@ pub(crate) unsafe fn answers<T: Answer>(
         return answer;
     }
     let mut pieces = Pieces::default();
-    // SAFETY: as the caller promises.
+    // SAFETY: a result of libc: what `call` does.
     let copy = unsafe { T::copy_to(answer, &mut pieces) };
     let all = locals::keep(LOCAL, Answers::default);
     let mut all = all.borrow_mut();
@@ -198,7 +194,7 @@ pub(crate) unsafe fn answers_unless_given(
     if !buffer.is_null() {
         return call();
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: `call` is what `answers` wants, says the caller.
     unsafe { answers((name, 0), call) }
 }
 
@@ -211,7 +207,7 @@ pub(crate) unsafe fn reads_list<T: Answer>(
     name: &'static str,
     call: impl FnOnce() -> *mut T,
 ) -> *mut T {
-    // SAFETY: as the caller promises.
+    // SAFETY: `call` is what `answers` wants, says the caller.
     let next = unsafe { answers((name, 0), call) };
     if next.is_null() {
         register::take(Kind::List, list);
@@ -242,7 +238,7 @@ pub unsafe extern "C" fn strtok(text: *mut c_char, delimiters: *const c_char) ->
         if text.is_null() && at.is_null() {
             return at;
         }
-        // SAFETY: as the caller promises; the place is what the last call left.
+        // SAFETY: S4; `at` is null or where the last call on this text has stopped.
         let token = unsafe { libc::strtok_r(text, delimiters, &mut at) };
         place.set(at);
         token

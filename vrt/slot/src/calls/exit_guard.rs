@@ -22,9 +22,11 @@ use corosensei::{Coroutine, Yielder};
 use vrt_load::of_program;
 
 use crate::heap_word::in_rank;
-use crate::posix::interpose::Real;
+use crate::posix::errno::of_process;
+use crate::posix::interpose::real;
 use crate::run::rank::exit_rank;
 use crate::run::thread::is_rank as is_thread;
+use crate::sys;
 
 /// The address of the mark, or null if it was not found.
 static MARK: AtomicPtr<AtomicUsize> = AtomicPtr::new(std::ptr::null_mut());
@@ -51,11 +53,8 @@ pub unsafe extern "C" fn exit(status: c_int) -> ! {
         clear();
         exit_rank(status);
     }
-    static REAL: Real = Real::new(c"exit");
-    // SAFETY: libc's `exit` has this type.
-    let real: unsafe extern "C" fn(c_int) -> ! = unsafe { std::mem::transmute(REAL.get()) };
-    // SAFETY: as the caller promises.
-    unsafe { real(status) }
+    // SAFETY: S4.
+    unsafe { real!(c"exit", unsafe extern "C" fn(c_int) -> !)(status) }
 }
 
 /// Clears the mark, so that `std::process::exit` can be called again. Returns false if it is not known.
@@ -64,8 +63,7 @@ pub fn clear() -> bool {
     if mark.is_null() {
         return false;
     }
-    // SAFETY: a word of the program's own data, found by `find`; only the standard library's
-    // atomic compare-and-exchange uses it besides.
+    // SAFETY: `find` has set it: a word of the program's data, which only the standard library uses besides, atomically.
     unsafe { (*mark).store(0, Ordering::Release) };
     true
 }
@@ -74,7 +72,7 @@ pub fn clear() -> bool {
 pub(crate) fn abandon_experiment() {
     let yielder = EXPERIMENT.replace(std::ptr::null());
     if !yielder.is_null() {
-        // SAFETY: set by the coroutine that this runs on.
+        // SAFETY: `exit_and_abandon` has set it, on the coroutine on which this runs.
         unsafe { (*yielder).suspend(()) };
         unreachable!("the experiment is never resumed");
     }
@@ -85,12 +83,7 @@ pub(crate) fn abandon_experiment() {
 /// # Safety
 /// No other thread writes to the program's data meanwhile.
 pub unsafe fn find() {
-    let marks = [
-        // SAFETY: only the address is looked at, which is this thread's own.
-        unsafe { libc::__errno_location() } as usize,
-        // SAFETY: it takes nothing, and cannot fail.
-        unsafe { libc::pthread_self() } as usize,
-    ];
+    let marks = [of_process().as_ptr() as usize, sys::pthread_self() as usize];
     let Some(before) = words_equal_to(marks) else { return };
     if !experiment(HOLDER_STACK) {
         return;
@@ -135,7 +128,7 @@ fn exit_and_abandon() -> bool {
         std::process::exit(0)
     });
     let _: corosensei::CoroutineResult<(), ()> = coroutine.resume(());
-    // SAFETY: nothing on its stack needs to be dropped.
+    // SAFETY: its frames are those of `process::exit`, which is not resumed: nothing in them is dropped.
     unsafe { coroutine.force_reset() };
     // Our `exit` has taken it.
     EXPERIMENT.replace(std::ptr::null()).is_null()
@@ -148,7 +141,7 @@ fn words_equal_to([first, second]: [usize; 2]) -> Option<Vec<usize>> {
         let mut at = start.next_multiple_of(size_of::<usize>()) as *const usize;
         // There are some 100,000 of them: that is quick in a debug build, too.
         while at.addr() < end {
-            // SAFETY: an aligned word of a mapped, readable segment of this program.
+            // SAFETY: an aligned word of a segment that the loader has mapped; its value is only compared.
             let word = unsafe { at.read_volatile() };
             if word == first || word == second {
                 found.push(at.addr());
@@ -180,7 +173,7 @@ mod tests {
     /// check what has changed in the standard library (`std::sys::exit_guard`).
     #[test]
     fn the_mark_of_this_standard_library_is_found() {
-        // SAFETY: threads of other tests do not exit by these means.
+        // SAFETY: other tests write no word like this thread's marks.
         unsafe { find() };
         assert!(clear(), "no word of the program's data, or several, became the thread's mark");
         for _ in 0..3 {

@@ -10,36 +10,33 @@
 //! by itself. Its memory is the rank's; it still shares the memory of other ranks, and does not touch it. It does not
 //! change its copy of the process's accounts ([`forked`]). Functions registered with `pthread_atfork` are not called.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
+use std::io::{self, Read, Write};
 use std::ops::Range;
 
 use crate::arena::resident::resident;
 use crate::arena::{Arena, SlotHeader};
 use crate::external::{descriptors, processes};
 pub use crate::forked::is_child;
-use crate::heap_word::{self, runtime_heap};
+use crate::heap_word::{running, runtime_heap};
 use crate::pages::PAGE;
 use crate::posix::errno::fail;
-use crate::posix::interpose::Real;
+use crate::posix::interpose::real;
 use crate::posix::signals::kernel;
 use crate::run::coroutine::on_pe_stack;
-use crate::{children, forked, image, outside};
+use crate::{children, forked, image, outside, sys};
 
 /// POSIX `fork`.
 ///
 /// # Safety
 /// As in C.
 unsafe extern "C" fn fork() -> libc::pid_t {
-    let slot = heap_word::heap_in_use();
-    // SAFETY: the heap in use is the running rank's, whose header stays mapped.
-    if slot.is_null() || unsafe { (*slot).thread_pointer.get() } == 0 {
+    let Some(slot) = running().filter(|slot| slot.thread_pointer.get() != 0) else {
         // A thread that a rank has started has its stack elsewhere, but would take the rank's memory with it.
         return processes::copies("fork()", || fail(libc::ENOSYS));
-    }
-    let place = slot as usize;
-    // SAFETY: the running rank's slot.
-    let forked =
-        on_pe_stack(move || runtime_heap(|| unsafe { fork_slot(place as *mut SlotHeader) }));
+    };
+    // SAFETY: `fork_slot` does not suspend the rank, and runs on the PE's stack and the runtime's heap.
+    let forked = unsafe { on_pe_stack(|| runtime_heap(|| fork_slot(slot))) };
     let child = forked.unwrap_or_else(|| processes::copies("fork()", || fail(libc::ENOSYS)));
     if child > 0 {
         processes::has_child(child);
@@ -55,53 +52,40 @@ unsafe extern "C" fn fork() -> libc::pid_t {
 ///
 /// # Safety
 /// It runs on the PE's stack and on the runtime's heap; the slot is the running rank's.
-unsafe fn fork_slot(slot: *mut SlotHeader) -> libc::pid_t {
-    /// Not the interposed one, which checks whether a rank may do this.
-    static REAL: Real = Real::new(c"syscall");
+unsafe fn fork_slot(slot: &'static SlotHeader) -> libc::pid_t {
     type Function = unsafe extern "C" fn(libc::c_long, ...) -> libc::c_long;
-    let mut ends = [0; 2];
-    let none: libc::c_long = 0;
-    // SAFETY: plain system calls. The child goes on with a copy of this thread alone.
-    unsafe {
-        let Some(parts) = written(slot) else { return fail(libc::ENOSYS) };
-        if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC) != 0 {
-            return -1;
+    let Some(parts) = written(slot) else { return fail(libc::ENOSYS) };
+    let Ok((mut from_child, mut to_parent)) = io::pipe() else { return -1 };
+    let (flags, none) = (libc::c_long::from(libc::SIGCHLD), libc::c_long::from(0));
+    // Not the interposed one, which checks whether a rank may do this.
+    let call = real!(of_process c"syscall", Function);
+    // SAFETY: S4; with these flags the child goes on with a copy of this thread alone.
+    let child = unsafe { call(libc::SYS_clone, flags, none, none, none, none) } as libc::pid_t;
+    if child == 0 {
+        forked::set_child();
+        outside::leave_heap_to_parent();
+        // SAFETY: the child was just created, its parent waits below, and this runs on the PE's stack, says the caller.
+        if !parts.iter().all(|part| unsafe { part.copy() }) {
+            sys::_exit(127);
         }
-        let flags = libc::c_long::from(libc::SIGCHLD);
-        let call = std::mem::transmute::<*mut c_void, Function>(REAL.of_process());
-        let child = call(libc::SYS_clone, flags, none, none, none, none);
-        let [from_child, to_parent] = ends;
-        if child == 0 {
-            forked::set_child();
-            outside::leave_heap_to_parent();
-            if !parts.iter().all(|part| part.copy()) {
-                libc::_exit(127);
-            }
-            for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
-                libc::signal(signal, libc::SIG_DFL);
-            }
-            descriptors::close_those_of_others((*slot).id().0);
-            kernel::begin_child(&*slot);
-            // What the rank is to the job, its child is not.
-            (*slot).guest.set(std::ptr::null_mut());
-            libc::write(to_parent, [1u8].as_ptr().cast(), 1);
-            libc::close(from_child);
-            libc::close(to_parent);
-            return 0;
+        for signal in [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGABRT] {
+            // SAFETY: `SIG_DFL` calls nothing.
+            unsafe { libc::signal(signal, libc::SIG_DFL) };
         }
-        libc::close(to_parent);
-        let mut is_private = 0u8;
-        while child > 0
-            && libc::read(from_child, (&raw mut is_private).cast(), 1) < 0
-            && *libc::__errno_location() == libc::EINTR
-        {}
-        libc::close(from_child);
-        if child > 0 && is_private == 0 {
-            children::wait_for(child as libc::pid_t, 0);
-            return fail(libc::ENOMEM);
-        }
-        child as libc::pid_t
+        descriptors::close_those_of_others(slot.id().0);
+        kernel::begin_child(slot);
+        // What the rank is to the job, its child is not.
+        slot.guest.set(std::ptr::null_mut());
+        let _ = to_parent.write(&[1]);
+        return 0;
     }
+    drop(to_parent);
+    let is_private = child > 0 && from_child.read_exact(&mut [0]).is_ok();
+    if child > 0 && !is_private {
+        children::wait_for(child, 0);
+        return fail(libc::ENOMEM);
+    }
+    child
 }
 
 /// Shared memory of a slot, in whole pages, and the pages that were ever written.
@@ -110,14 +94,11 @@ struct SharedPart {
     present: Vec<Range<usize>>,
 }
 
-/// All writable memory of a slot.
-///
-/// # Safety
-/// The slot is the running rank's.
-unsafe fn written(slot: *mut SlotHeader) -> Option<Vec<SharedPart>> {
+/// All writable memory of the running rank's slot.
+fn written(slot: &SlotHeader) -> Option<Vec<SharedPart>> {
     let arena = Arena::current()?;
-    // SAFETY: the header of the slot, which is mapped.
-    let (id, used) = unsafe { ((*slot).id(), (*(*slot).heap.get()).used()) };
+    // SAFETY: S2: nobody else uses the heap of a rank that runs here.
+    let (id, used) = (slot.id(), unsafe { (*slot.heap.get()).used() });
     let (near, far) = arena.layout.used_ranges(id);
     let (near, far) = (near.0..near.0 + near.1, far.0..far.0 + far.1);
     // Of the second range only what comes before this was ever used.
@@ -146,7 +127,8 @@ impl SharedPart {
     /// The process is a child that was just created, runs on another stack, and its parent waits.
     unsafe fn copy(&self) -> bool {
         let Self { all, present } = self;
-        // SAFETY: new memory of the same length, which then is in the place of what it is a copy of.
+        // SAFETY: `new` is as long as the part, all of whose pages with contents are copied before it takes its place;
+        // nothing of it is on this stack, says the caller, nor changed meanwhile.
         unsafe {
             let new = libc::mmap(
                 std::ptr::null_mut(),
@@ -171,8 +153,7 @@ impl SharedPart {
 
 /// Ends a child.
 pub fn end_child(status: c_int) -> ! {
-    // SAFETY: a plain call.
-    unsafe { libc::_exit(status) }
+    sys::_exit(status)
 }
 
 /// The replacement for libc's function of this name.

@@ -4,10 +4,12 @@
 //! runs. The PE sets it when it resumes a rank. If it is null, the runtime's own memory comes from
 //! libc ([`runtime_heap`]), and all other memory from the PE's [`outside`] heap.
 //!
-//! A free goes by address, never by that word: a block outside the arena belongs to libc; a block
-//! of a slot that this thread's PE owns is freed at once (the rank cannot be running elsewhere, and
-//! the PE has one thread); any other block is put on the slot's remote-free list, which the owner
-//! empties before it takes memory from the heap.
+//! Invariants:
+//! - M1. A block's address says whose it is, never that word: outside the arena it is libc's, in an outside heap that
+//!   PE's, elsewhere the slot's in whose range it lies.
+//! - M2. A block of a slot that this thread's PE owns is freed at once (the rank cannot be running elsewhere, and the PE
+//!   has one thread, S2); any other is put on the slot's remote-free list, which the owner empties before it takes memory
+//!   from the heap.
 
 use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -18,15 +20,16 @@ pub use crate::heap_word::{
     Watched, current_rank, heap_in_use, in_rank, pe_of_thread, running_rank, runtime_heap,
     set_pe_of_thread, use_heap,
 };
-use crate::posix::interpose::Real;
+use crate::posix::errno::of_process;
 pub use crate::posix::interpose::outside_heap;
+use crate::posix::interpose::real;
 use crate::{forked, heap, outside, report};
 
 /// # Safety
-/// `slot` is the slot in use on this thread, `align` a power of two.
+/// The calling PE owns the slot; `align` is a power of two.
 #[inline]
 unsafe fn allocate(slot: *mut SlotHeader, align: usize, size: usize) -> *mut c_void {
-    // SAFETY: the slot in use belongs to this thread's PE; references end before returning.
+    // SAFETY: S2; references end before returning.
     unsafe {
         if !(*slot).remote.is_empty() {
             drain_remote(slot);
@@ -49,7 +52,7 @@ unsafe fn report_full_heap(slot: *mut SlotHeader, asked: usize) {
     const MOST: usize = 1 << 46;
     static LAST: AtomicU32 = AtomicU32::new(u32::MAX);
     // A program may try sizes, and look what it gets: what no machine has is not reported, and the same rank not twice.
-    // SAFETY: as the caller promises.
+    // SAFETY: S2.
     let (rank, size) = unsafe { ((*slot).rank.get(), (*(*slot).heap.get()).size()) };
     if slot != HEAP.get() || asked > MOST || LAST.swap(rank, Ordering::Relaxed) == rank {
         return;
@@ -68,8 +71,7 @@ unsafe fn report_full_heap(slot: *mut SlotHeader, asked: usize) {
 #[cold]
 pub unsafe fn drain_remote(slot: *mut SlotHeader) {
     let Some(arena) = Arena::current() else { return };
-    // SAFETY: the owner may touch the heap; the list holds live blocks of it, and that of a pool
-    // those of its PE's outside heap, too.
+    // SAFETY: S2; the list has live blocks of the heap, and that of a pool those of its PE's outside heap, too: M2.
     unsafe {
         (*slot).remote.drain(|block| match arena.layout.outside_at(block as usize) {
             Some(pe) => outside::free(arena, pe, block),
@@ -83,7 +85,7 @@ pub unsafe fn drain_remote(slot: *mut SlotHeader) {
 /// # Safety
 /// The calling PE owns the slot.
 pub unsafe fn allocate_in(slot: *mut SlotHeader, size: usize) -> *mut u8 {
-    // SAFETY: as the caller promises.
+    // SAFETY: the calling PE owns the slot, says the caller.
     unsafe { allocate(slot, 16, size).cast() }
 }
 
@@ -95,12 +97,12 @@ pub unsafe fn allocate_in(slot: *mut SlotHeader, size: usize) -> *mut u8 {
 pub unsafe fn free_in_arena(block: *mut u8) {
     let Some(arena) = Arena::current() else { return };
     if let Some(pe) = arena.layout.outside_at(block as usize) {
-        // SAFETY: as the caller promises.
+        // SAFETY: M1; the block is live, says the caller.
         return unsafe { outside::free(arena, pe, block) };
     }
     let slot = arena.header(arena.slot_at(block as usize));
     let pe = PE.get();
-    // SAFETY: the owner frees directly; everybody else through the list.
+    // SAFETY: M1, M2; the block is live, says the caller.
     unsafe {
         if pe != 0 && (*slot).is_owned_by(pe) {
             (*(*slot).heap.get()).free(block);
@@ -119,8 +121,7 @@ unsafe extern "C" {
 }
 
 fn no_memory() -> *mut c_void {
-    // SAFETY: errno of this thread.
-    unsafe { *libc::__errno_location() = libc::ENOMEM };
+    of_process().set(libc::ENOMEM);
     std::ptr::null_mut()
 }
 
@@ -132,12 +133,12 @@ fn no_memory() -> *mut c_void {
 pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
     let slot = HEAP.get();
     if !slot.is_null() {
-        // SAFETY: a non-null word is the slot of the rank that runs here.
+        // SAFETY: S3.
         unsafe { allocate(slot, 16, size) }
     } else if outside::serves() {
         outside::allocate(16, size, false)
     } else {
-        // SAFETY: libc's own.
+        // SAFETY: libc's own `malloc`.
         unsafe { __libc_malloc(size) }
     }
 }
@@ -150,14 +151,14 @@ pub unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
 pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
     let slot = HEAP.get();
     if slot.is_null() && !outside::serves() {
-        // SAFETY: libc's own.
+        // SAFETY: libc's own `calloc`.
         return unsafe { __libc_calloc(count, size) };
     }
     let Some(bytes) = count.checked_mul(size) else { return no_memory() };
     if slot.is_null() {
         return outside::allocate(16, bytes, true);
     }
-    // SAFETY: as in `malloc`; the block has `bytes` bytes.
+    // SAFETY: S3; the block has `bytes` bytes.
     unsafe {
         let block = allocate(slot, 16, bytes);
         if !block.is_null() {
@@ -173,7 +174,7 @@ pub unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: `block` is null or live; where it lies says whose it is.
+    // SAFETY: the block is null or live, by C's contract; M1, and S3 for the slot in use.
     unsafe {
         if block.is_null() {
             return malloc(size);
@@ -208,9 +209,9 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void
 /// Copies a block of `old` bytes to a new one of `size`, and frees it.
 ///
 /// # Safety
-/// The block is live and not used by anything else.
+/// The block is live, as long as that, and not used by anything else.
 unsafe fn move_block(block: *mut c_void, old: usize, size: usize) -> *mut c_void {
-    // SAFETY: as the caller promises; the new block is another one.
+    // SAFETY: the block is live and has `old` bytes, says the caller; the new one is another one, of `size` bytes.
     unsafe {
         let moved = malloc(size);
         if !moved.is_null() {
@@ -227,7 +228,7 @@ unsafe fn move_block(block: *mut c_void, old: usize, size: usize) -> *mut c_void
 /// # Safety
 /// The block is live in libc's heap and not used by anything else.
 unsafe fn reallocate_of_libc(block: *mut c_void, size: usize) -> *mut c_void {
-    // SAFETY: as the caller promises.
+    // SAFETY: a live block of libc's, says the caller.
     unsafe {
         if outside::exists() && (!HEAP.get().is_null() || outside::serves()) {
             move_block(block, libc_usable_size(block), size)
@@ -248,7 +249,7 @@ pub unsafe extern "C" fn reallocarray(
     size: usize,
 ) -> *mut c_void {
     match count.checked_mul(size) {
-        // SAFETY: as the caller promises.
+        // SAFETY: C's contract is the same.
         Some(bytes) => unsafe { realloc(block, bytes) },
         None => no_memory(),
     }
@@ -260,7 +261,7 @@ pub unsafe extern "C" fn reallocarray(
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn free(block: *mut c_void) {
-    // SAFETY: the address says whose block it is.
+    // SAFETY: M1; the block is null or live, by C's contract, and null is outside the arena.
     unsafe {
         if Arena::contains(block as usize) {
             free_in_arena(block.cast());
@@ -278,11 +279,10 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
 pub unsafe extern "C" fn memalign(align: usize, size: usize) -> *mut c_void {
     let slot = HEAP.get();
     let Some(align) = align.max(16).checked_next_power_of_two() else {
-        // SAFETY: errno of this thread.
-        unsafe { *libc::__errno_location() = libc::EINVAL };
+        of_process().set(libc::EINVAL);
         return std::ptr::null_mut();
     };
-    // SAFETY: as in `malloc`.
+    // SAFETY: S3; `align` was made a power of two.
     unsafe {
         match slot.is_null() {
             false => allocate(slot, align, size),
@@ -301,7 +301,7 @@ pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, siz
     if !align.is_power_of_two() || !align.is_multiple_of(size_of::<usize>()) {
         return libc::EINVAL;
     }
-    // SAFETY: `out` is writable, says POSIX.
+    // SAFETY: `out` is writable, by C's contract; `memalign` takes anything.
     unsafe {
         let block = memalign(align, size);
         if block.is_null() {
@@ -318,7 +318,7 @@ pub unsafe extern "C" fn posix_memalign(out: *mut *mut c_void, align: usize, siz
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void {
-    // SAFETY: as in `memalign`.
+    // SAFETY: `memalign` takes anything.
     unsafe { memalign(align, size) }
 }
 
@@ -328,7 +328,7 @@ pub unsafe extern "C" fn aligned_alloc(align: usize, size: usize) -> *mut c_void
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
-    // SAFETY: as in `memalign`.
+    // SAFETY: `memalign` takes anything.
     unsafe { memalign(4096, size) }
 }
 
@@ -339,7 +339,7 @@ pub unsafe extern "C" fn valloc(size: usize) -> *mut c_void {
 #[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn pvalloc(size: usize) -> *mut c_void {
     match size.checked_next_multiple_of(4096) {
-        // SAFETY: as in `memalign`.
+        // SAFETY: `memalign` takes anything.
         Some(size) => unsafe { memalign(4096, size.max(4096)) },
         None => no_memory(),
     }
@@ -354,8 +354,7 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
     if block.is_null() {
         return 0;
     }
-    // SAFETY: a live block; libc keeps its chunks' sizes in the same place, with two flag words of
-    // overhead less one that the successor lends, as dlmalloc does (libc's malloc descends from it).
+    // SAFETY: M1; the block is live, by C's contract.
     unsafe {
         match Arena::current().filter(|_| Arena::contains(block as usize)) {
             Some(arena) if arena.layout.outside_at(block as usize).is_some() => {
@@ -368,11 +367,13 @@ pub unsafe extern "C" fn malloc_usable_size(block: *mut c_void) -> usize {
 }
 
 /// libc's own `malloc_usable_size`, which has no alternative name.
-fn libc_usable_size(block: *mut c_void) -> usize {
+///
+/// # Safety
+/// The block is live in libc's heap.
+unsafe fn libc_usable_size(block: *mut c_void) -> usize {
     type UsableSize = unsafe extern "C" fn(*mut c_void) -> usize;
-    static REAL: Real = Real::new(c"malloc_usable_size");
-    // SAFETY: the symbol has this type; `block` is libc's.
-    unsafe { std::mem::transmute::<*mut c_void, UsableSize>(REAL.get())(block) }
+    // SAFETY: S4; a live block, says the caller.
+    unsafe { real!(c"malloc_usable_size", UsableSize)(block) }
 }
 
 /// Makes the calling PE (by unique number) the owner of a slot, or nobody (0).
@@ -380,7 +381,7 @@ fn libc_usable_size(block: *mut c_void) -> usize {
 /// # Safety
 /// No other PE owns or uses the slot; nor does this one, after it has given it up.
 pub unsafe fn own(slot: *mut SlotHeader, pe: u32) {
-    // SAFETY: a header in the mapped arena.
+    // SAFETY: S1; an atomic.
     unsafe { (*slot).owner.store(pe, Ordering::Release) };
 }
 
@@ -391,13 +392,11 @@ mod tests {
     #[test]
     fn an_alignment_that_is_no_number_is_refused() {
         for align in [(1 << 63) + 1, usize::MAX] {
-            // SAFETY: a plain call.
-            let (block, error) = unsafe {
-                let block = memalign(align, 10);
-                (block, std::io::Error::last_os_error().raw_os_error())
-            };
+            // SAFETY: it takes anything.
+            let block = unsafe { memalign(align, 10) };
+            let error = of_process().get();
             assert!(block.is_null(), "{align:#x}: a block at {block:p}");
-            assert_eq!(error, Some(libc::EINVAL), "{align:#x}");
+            assert_eq!(error, libc::EINVAL, "{align:#x}");
         }
     }
 }

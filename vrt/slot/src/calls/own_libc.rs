@@ -7,7 +7,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use crate::held::Kind;
-use crate::posix::interpose::Real;
+use crate::posix::interpose::real;
 use crate::{heap_word, image, outside, register};
 
 /// Whether the name of a locale is that of one built into libc.
@@ -15,7 +15,7 @@ use crate::{heap_word, image, outside, register};
 /// # Safety
 /// A C string, or null.
 unsafe fn is_of_libc(name: *const c_char) -> bool {
-    // SAFETY: as the caller promises.
+    // SAFETY: a C string, says the caller, if not null.
     name.is_null() || matches!(unsafe { CStr::from_ptr(name) }.to_bytes(), b"C" | b"POSIX")
 }
 
@@ -29,11 +29,10 @@ fn holds_for_ever(kind: Kind) {
 }
 
 unsafe extern "C" fn setlocale(category: c_int, name: *const c_char) -> *mut c_char {
-    static REAL: Real = Real::new(c"setlocale");
     type Function = unsafe extern "C" fn(c_int, *const c_char) -> *mut c_char;
-    // SAFETY: libc's function of this name has this type; the caller keeps its contract. The answer is a string.
+    // SAFETY: S4; the answer is a C string, or null.
     unsafe {
-        let answer = std::mem::transmute::<*mut c_void, Function>(REAL.get())(category, name);
+        let answer = real!(c"setlocale", Function)(category, name);
         if !name.is_null() && !is_of_libc(answer) {
             holds_for_ever(Kind::Locale);
         }
@@ -42,11 +41,10 @@ unsafe extern "C" fn setlocale(category: c_int, name: *const c_char) -> *mut c_c
 }
 
 unsafe extern "C" fn newlocale(mask: c_int, name: *const c_char, base: *mut c_void) -> *mut c_void {
-    static REAL: Real = Real::new(c"newlocale");
     type Function = unsafe extern "C" fn(c_int, *const c_char, *mut c_void) -> *mut c_void;
-    // SAFETY: as above.
+    // SAFETY: S4; the name is a C string.
     unsafe {
-        let locale = std::mem::transmute::<*mut c_void, Function>(REAL.get())(mask, name, base);
+        let locale = real!(c"newlocale", Function)(mask, name, base);
         if !locale.is_null() && !is_of_libc(name) {
             holds_for_ever(Kind::Locale);
         }
@@ -55,12 +53,10 @@ unsafe extern "C" fn newlocale(mask: c_int, name: *const c_char, base: *mut c_vo
 }
 
 unsafe extern "C" fn iconv_open(to: *const c_char, from: *const c_char) -> *mut c_void {
-    static REAL: Real = Real::new(c"iconv_open");
     type Function = unsafe extern "C" fn(*const c_char, *const c_char) -> *mut c_void;
-    // SAFETY: as above.
-    let real = unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.get()) };
+    let real = real!(c"iconv_open", Function);
     // What the process's loader allocates is the process's.
-    // SAFETY: as above.
+    // SAFETY: S4.
     let conversion = heap_word::runtime_heap(|| outside::within(|| unsafe { real(to, from) }));
     if conversion as isize != -1 {
         holds_for_ever(Kind::Conversion);

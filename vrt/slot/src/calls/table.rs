@@ -10,7 +10,7 @@
 //! (`strtok`), `external::threads` (`pthread_create`), `external::processes` (`vfork`) and
 //! `external::system_calls` (`syscall`).
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_ulong, c_void};
+use std::ffi::{c_char, c_int, c_uint, c_ulong, c_void};
 
 use libc::{FILE, mode_t, off_t, pid_t, size_t, ssize_t};
 
@@ -25,7 +25,8 @@ use crate::external::system_calls::two;
 use crate::external::threads::lets_go_of;
 use crate::heap_word::in_rank;
 use crate::held::Kind;
-use crate::posix::interpose::{InFront, Real, process_wide};
+use crate::posix::errno::of_process;
+use crate::posix::interpose::{InFront, Real, c_name, process_wide};
 use crate::posix::{folders, image_thread, signals, timers};
 use crate::run::own_thread_locals::destroys_thread_local;
 use crate::run::thread::is_rank as is_thread;
@@ -84,22 +85,14 @@ macro_rules! calls {
         /// As in C.
         #[cfg_attr(not(miri), unsafe(no_mangle))]
         pub(crate) unsafe extern "C" fn $name($($arg: $ty),*) $(-> $ret)? {
-            static REAL: Real = Real::new(
-                // SAFETY: `concat!` ends the literal with its only NUL.
-                unsafe {
-                    CStr::from_bytes_with_nul_unchecked(
-                        concat!(stringify!($name), "\0").as_bytes(),
-                    )
-                },
-            );
+            static REAL: Real = Real::new(c_name(concat!(stringify!($name), "\0")));
             type Function = unsafe extern "C" fn($($ty),*) $(-> $ret)?;
             $(
                 if !REAL.exists() {
                     return $missing;
                 }
             )?
-            // SAFETY: libc's function of this name has this type; the caller keeps its contract,
-            // and so what is done around it may rely on that too.
+            // SAFETY: S4; and so what is done around it may rely on C's contract, too.
             #[allow(unused_unsafe, reason = "not every meaning is unsafe")]
             unsafe {
                 $meaning(
@@ -433,8 +426,7 @@ calls! {
 
 /// The result of a call that libc does not have.
 fn no_such_call() -> c_int {
-    // SAFETY: errno of this thread.
-    unsafe { *libc::__errno_location() = libc::ENOSYS };
+    of_process().set(libc::ENOSYS);
     -1
 }
 
@@ -451,7 +443,8 @@ unsafe fn keeps_signal_stack(
     if new.is_null() || !in_rank() || is_thread() {
         return real();
     }
-    // SAFETY: as the caller promises. It only asks, so it does not come back here.
+    // It only asks, so it does not come back here.
+    // SAFETY: `old` is null or writable, by C's contract.
     unsafe { libc::sigaltstack(std::ptr::null(), old) }
 }
 

@@ -33,8 +33,7 @@
 use std::collections::VecDeque;
 use std::ffi::c_int;
 use std::io;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::Ordering;
 use std::sync::{Mutex, PoisonError};
 
@@ -43,10 +42,8 @@ pub use super::claims::{Prepared, set_shared};
 use super::descriptors;
 use crate::arena::SlotHeader;
 use crate::held::{Held, Kind};
-use crate::register;
+use crate::{register, sys};
 
-/// The most descriptors that the kernel passes with a message.
-const MOST_OF_RANK: usize = 253;
 /// Bytes of a message: a header, numbers with flags, addresses of streams.
 const MOST_BYTES: usize = 64 << 10;
 
@@ -96,7 +93,7 @@ pub fn send(slot: &SlotHeader, to: u32) -> Result<bool, &'static str> {
         claimed.map(|(index, _)| (node.range.start + index) as c_int).collect();
     let of_rank = |number: &c_int| descriptors::is_of(*number, owner - 1);
     let is_all = numbers.len() == held.count(Kind::Descriptor);
-    if !is_all || numbers.len() > MOST_OF_RANK || !numbers.iter().all(of_rank) {
+    if !is_all || numbers.len() > sys::MOST_PASSED || !numbers.iter().all(of_rank) {
         return Err(NOT_CARRIED);
     }
     let other = (to - node.first) as usize;
@@ -113,17 +110,16 @@ pub fn send(slot: &SlotHeader, to: u32) -> Result<bool, &'static str> {
     }
     let streams = register::keys_of(Kind::Stream, owner - 1);
     let mut words: Vec<usize> = vec![slot.rank.get() as usize, numbers.len()];
-    // SAFETY: a plain system call.
-    let closes = |number: c_int| unsafe { libc::fcntl(number, libc::F_GETFD) } & libc::FD_CLOEXEC;
+    let closes = |number: c_int| sys::flags_of(number) & libc::FD_CLOEXEC;
     words.extend(numbers.iter().map(|n| ((*n as usize) << 1) | usize::from(closes(*n) != 0)));
     words.extend(&streams);
     if size_of_val(&words[..]) > MOST_BYTES {
         return Err(NOT_SENT);
     }
-    pass(node.sockets[other][1].as_raw_fd(), &words, &numbers).map_err(|_| NOT_SENT)?;
+    sys::pass(node.sockets[other][1].as_raw_fd(), &words, &numbers).map_err(|_| NOT_SENT)?;
     for number in numbers {
         descriptors::moves_out(number);
-        // SAFETY: the rank's, which is not here any more.
+        // SAFETY: a descriptor of the rank, which has left with a copy of it.
         unsafe { libc::close(number) };
     }
     register::move_out(Kind::Stream, owner - 1);
@@ -150,14 +146,12 @@ pub fn receive(slot: &SlotHeader) -> Result<(), String> {
     drop(early);
     for (number, closes, descriptor) in message.descriptors {
         let flags = if closes { libc::O_CLOEXEC } else { 0 };
-        // SAFETY: plain system calls; the number is free, or nothing is done.
-        unsafe {
-            if libc::fcntl(number, libc::F_GETFD) >= 0 {
-                return Err(format!("number {number} is in use on this PE"));
-            }
-            if libc::dup3(descriptor.as_raw_fd(), number, flags) != number {
-                return Err(format!("number {number}: {}", io::Error::last_os_error()));
-            }
+        if sys::flags_of(number) >= 0 {
+            return Err(format!("number {number} is in use on this PE"));
+        }
+        // SAFETY: the number is free, so nothing is closed.
+        if unsafe { libc::dup3(descriptor.as_raw_fd(), number, flags) } != number {
+            return Err(format!("number {number}: {}", io::Error::last_os_error()));
         }
         descriptors::moves_in(number, slot.id().0);
         if node.has_locks(node.own) {
@@ -171,68 +165,11 @@ pub fn receive(slot: &SlotHeader) -> Result<(), String> {
     Ok(())
 }
 
-/// Room for the control data of a message of this module.
-type Control = [usize; 16 + MOST_OF_RANK / 2];
-
-/// Sends words with descriptors.
-fn pass(socket: RawFd, words: &[usize], numbers: &[c_int]) -> io::Result<()> {
-    let mut control: Control = [0; _];
-    let mut data =
-        libc::iovec { iov_base: words.as_ptr().cast_mut().cast(), iov_len: size_of_val(words) };
-    // SAFETY: a message whose parts are here and as long as it says; the control buffer has room for one
-    // header and as many descriptors as are sent at most.
-    let sent = unsafe {
-        let mut message: libc::msghdr = MaybeUninit::zeroed().assume_init();
-        message.msg_iov = &mut data;
-        message.msg_iovlen = 1;
-        if !numbers.is_empty() {
-            let len = size_of_val(numbers) as u32;
-            message.msg_control = control.as_mut_ptr().cast();
-            message.msg_controllen = libc::CMSG_SPACE(len) as _;
-            let header = libc::CMSG_FIRSTHDR(&message);
-            (*header).cmsg_level = libc::SOL_SOCKET;
-            (*header).cmsg_type = libc::SCM_RIGHTS;
-            (*header).cmsg_len = libc::CMSG_LEN(len) as _;
-            let to = libc::CMSG_DATA(header).cast::<c_int>();
-            std::ptr::copy_nonoverlapping(numbers.as_ptr(), to, numbers.len());
-        }
-        libc::sendmsg(socket, &message, libc::MSG_DONTWAIT | libc::MSG_NOSIGNAL)
-    };
-    match usize::try_from(sent) {
-        Ok(sent) if sent == size_of_val(words) => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
-}
-
 /// Takes the next message.
 fn take(socket: RawFd) -> io::Result<Message> {
     let mut words = vec![0usize; MOST_BYTES / size_of::<usize>()];
-    let mut control: Control = [0; _];
-    let mut data =
-        libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: size_of_val(&words[..]) };
-    let mut came = Vec::new();
-    // SAFETY: a message whose parts are here and as long as it says; what the kernel has written is read, and
-    // the descriptors that have come are ours.
-    unsafe {
-        let mut message: libc::msghdr = MaybeUninit::zeroed().assume_init();
-        message.msg_iov = &mut data;
-        message.msg_iovlen = 1;
-        message.msg_control = control.as_mut_ptr().cast();
-        message.msg_controllen = size_of_val(&control) as _;
-        let received =
-            libc::recvmsg(socket, &mut message, libc::MSG_DONTWAIT | libc::MSG_CMSG_CLOEXEC);
-        let Ok(received) = usize::try_from(received) else {
-            return Err(io::Error::last_os_error());
-        };
-        words.truncate(received / size_of::<usize>());
-        let header = libc::CMSG_FIRSTHDR(&message);
-        if !header.is_null() {
-            let bytes = (*header).cmsg_len as usize - libc::CMSG_LEN(0) as usize;
-            let from = libc::CMSG_DATA(header).cast::<c_int>();
-            let number = |i| OwnedFd::from_raw_fd(from.add(i).read());
-            came.extend((0..bytes / size_of::<c_int>()).map(number));
-        }
-    }
+    let (received, came) = sys::take(socket, &mut words)?;
+    words.truncate(received);
     let lost = || io::Error::other("descriptors were lost on their way");
     let [rank, count, rest @ ..] = &words[..] else { return Err(lost()) };
     if came.len() != *count || rest.len() < *count {

@@ -10,8 +10,8 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::owner::{held_by, owner};
 use crate::posix::errno::keeping_error;
-use crate::posix::interpose::Real;
-use crate::{forked, image};
+use crate::posix::interpose::real;
+use crate::{forked, image, sys};
 
 /// Numbers of descriptors end here for programs that use `select`.
 const MOST: usize = libc::FD_SETSIZE;
@@ -73,17 +73,15 @@ impl Prepared {
 
 /// The upper half of the numbers that a process may have, as far as `select` supports them.
 fn range() -> Range<usize> {
-    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the call fills the structure.
-    unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &mut limit) };
-    let end = usize::try_from(limit.rlim_cur).unwrap_or(MOST).min(MOST);
+    let limit = sys::limit(libc::RLIMIT_NOFILE).map_or(0, |limit| limit.rlim_cur);
+    let end = usize::try_from(limit).unwrap_or(MOST).min(MOST);
     end / 2..end
 }
 
 fn pair() -> io::Result<[OwnedFd; 2]> {
     let mut ends = [0; 2];
     let kind = libc::SOCK_SEQPACKET | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
-    // SAFETY: the call fills both; they are ours.
+    // SAFETY: there is room for both ends, which are new descriptors if the call has succeeded.
     unsafe {
         match libc::socketpair(libc::AF_UNIX, kind, 0, ends.as_mut_ptr()) {
             0 => Ok(ends.map(|end| OwnedFd::from_raw_fd(end))),
@@ -96,7 +94,7 @@ fn pair() -> io::Result<[OwnedFd; 2]> {
 fn shared_words(count: usize) -> io::Result<&'static [AtomicU32]> {
     let flags = libc::MAP_SHARED | libc::MAP_ANONYMOUS;
     let (len, access) = (count * size_of::<AtomicU32>(), libc::PROT_READ | libc::PROT_WRITE);
-    // SAFETY: new memory, which is never unmapped, and zeros are valid atomics.
+    // SAFETY: `mmap` gives new memory of zeros, as long as these words, which is never unmapped.
     unsafe {
         let memory = libc::mmap(std::ptr::null_mut(), len, access, flags, -1, 0);
         if memory == libc::MAP_FAILED {
@@ -131,9 +129,7 @@ impl Node {
     /// number is free.
     fn renumber(&self, descriptor: c_int, slot: u32) -> Option<c_int> {
         let len = self.claims.len();
-        // SAFETY: a plain system call.
-        let flags = unsafe { libc::fcntl(descriptor, libc::F_GETFD) };
-        let command = match flags & libc::FD_CLOEXEC {
+        let command = match sys::flags_of(descriptor) & libc::FD_CLOEXEC {
             0 => libc::F_DUPFD,
             _ => libc::F_DUPFD_CLOEXEC,
         };
@@ -146,10 +142,10 @@ impl Node {
                 continue;
             }
             let wanted = (self.range.start + index) as c_int;
-            // SAFETY: plain system calls; what was made here is closed here.
+            // SAFETY: with these commands `fcntl` takes numbers only.
             let made = unsafe { duplicate(descriptor, command, wanted) };
             if made == wanted {
-                // SAFETY: nobody knows it yet.
+                // SAFETY: the call that has opened it has not returned: nobody knows it yet.
                 unsafe { libc::close(descriptor) };
                 return Some(made);
             }
@@ -158,7 +154,7 @@ impl Node {
             if made < 0 {
                 return None;
             }
-            // SAFETY: it was just made.
+            // SAFETY: just made: nobody knows it.
             unsafe { libc::close(made) };
         }
         None
@@ -168,16 +164,11 @@ impl Node {
 /// libc's own `fcntl`, bypassing the interposed one, which would give the result another number.
 ///
 /// # Safety
-/// As in C.
+/// With this command it takes a number.
 unsafe fn duplicate(descriptor: c_int, command: c_int, least: c_int) -> c_int {
-    type Function = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
-    static REAL: Real = Real::new(c"fcntl");
-    // SAFETY: libc's function of this name takes these with such a command.
-    unsafe {
-        std::mem::transmute::<*mut libc::c_void, Function>(REAL.of_process())(
-            descriptor, command, least,
-        )
-    }
+    type Function = unsafe extern "C" fn(c_int, c_int, ...) -> c_int;
+    // SAFETY: S4; the command takes a number, says the caller.
+    unsafe { real!(of_process c"fcntl", Function)(descriptor, command, least) }
 }
 
 /// The number for a descriptor that was just opened by a call whose descriptors mean the same in all processes: another
@@ -194,13 +185,10 @@ pub(super) fn carry_from(descriptor: c_int, least: usize) -> c_int {
         return descriptor;
     }
     let Some(slot) = owner() else { return descriptor };
-    // SAFETY: this thread's own error number is kept.
-    unsafe {
-        keeping_error(|| match is_same_everywhere(descriptor) {
-            true => node.renumber(descriptor, slot).unwrap_or(descriptor),
-            false => descriptor,
-        })
-    }
+    keeping_error(|| match is_same_everywhere(descriptor) {
+        true => node.renumber(descriptor, slot).unwrap_or(descriptor),
+        false => descriptor,
+    })
 }
 
 /// Whether a descriptor means the same in every process.
@@ -208,25 +196,16 @@ fn is_same_everywhere(descriptor: c_int) -> bool {
     const NULL: (u32, u32) = (1, 3);
     const ZERO: (u32, u32) = (1, 5);
     const RANDOM: [(u32, u32); 2] = [(1, 8), (1, 9)];
-    // SAFETY: zeros are valid, and the calls fill the structures.
-    unsafe {
-        let mut stat: libc::stat = std::mem::zeroed();
-        let mut system: libc::statfs = std::mem::zeroed();
-        if libc::fstat(descriptor, &mut stat) != 0 {
-            return false;
+    let Some(stat) = sys::status_of(descriptor) else { return false };
+    match stat.st_mode & libc::S_IFMT {
+        libc::S_IFIFO | libc::S_IFSOCK => true,
+        libc::S_IFREG | libc::S_IFDIR => sys::file_system_of(descriptor)
+            .is_some_and(|system| system.f_type != libc::PROC_SUPER_MAGIC),
+        libc::S_IFCHR => {
+            let device = (libc::major(stat.st_rdev), libc::minor(stat.st_rdev));
+            device == NULL || device == ZERO || RANDOM.contains(&device)
         }
-        match stat.st_mode & libc::S_IFMT {
-            libc::S_IFIFO | libc::S_IFSOCK => true,
-            libc::S_IFREG | libc::S_IFDIR => {
-                libc::fstatfs(descriptor, &mut system) == 0
-                    && system.f_type != libc::PROC_SUPER_MAGIC
-            }
-            libc::S_IFCHR => {
-                let device = (libc::major(stat.st_rdev), libc::minor(stat.st_rdev));
-                device == NULL || device == ZERO || RANDOM.contains(&device)
-            }
-            _ => false,
-        }
+        _ => false,
     }
 }
 

@@ -23,6 +23,7 @@ use tokio::runtime::Handle;
 use crate::arena::{SlotHeader, SlotId};
 use crate::heap::chunk;
 use crate::stack::live_stack;
+use crate::sys::{self, heap_end, stack_of_thread};
 
 const WORD: usize = size_of::<usize>();
 /// A number that is larger than this is not a count.
@@ -44,25 +45,22 @@ struct Counted {
     without: usize,
     /// Why a rank that refers to it is pinned.
     reason: &'static str,
-    /// It is not in the heap that ends at the break, which is never unmapped.
-    has_own_pages: bool,
+    /// Whether there still is memory: what looked like an `Arc` of `main` may be something else, which is gone by now,
+    /// with its pages.
+    is_there: fn(usize) -> bool,
     /// The highest counts at which the memory of ranks did not refer to it.
     in_vain: FxHashMap<SlotId, usize>,
 }
 
 impl Counted {
     fn new(at: usize, reason: &'static str) -> Counted {
-        Counted { at, without: 0, reason, has_own_pages: false, in_vain: FxHashMap::default() }
+        Counted { at, without: 0, reason, is_there: |_| true, in_vain: FxHashMap::default() }
     }
 
     /// The count, if it is higher than without ranks.
     fn raised(&self) -> Option<usize> {
-        // SAFETY: what looked like an `Arc` of `main` may be something else, which is gone by now, with
-        // its pages if it had some of its own; all else is readable.
-        let count = unsafe {
-            let is_there = !self.has_own_pages || read::<1>(self.at).is_some();
-            is_there.then(|| load(self.at))
-        }?;
+        // SAFETY: `is_there`; what `watch` was given lives as long as the PE.
+        let count = (self.is_there)(self.at).then(|| unsafe { load(self.at) })?;
         (count > self.without).then_some(count)
     }
 }
@@ -85,7 +83,8 @@ pub fn leave_out(thread: &Thread) {
     // Nothing is found while it takes or gives back one itself.
     let mut looks = (0..1000).map(|_| {
         std::thread::yield_now();
-        count_of(thread)
+        // SAFETY: a handle of the standard library.
+        unsafe { count_of(thread) }
     });
     let at = looks.find(|at| *at != 0);
     LEFT_OUT.lock().unwrap_or_else(PoisonError::into_inner).extend(at);
@@ -93,18 +92,22 @@ pub fn leave_out(thread: &Thread) {
 
 /// This thread's PE, which has this runtime, begins, and no rank holds references to it yet.
 pub fn watch(handle: &Handle) {
-    let tokio = Counted::new(count_of(handle), OF_TOKIO);
-    // This handle is gone again when the count is read.
-    let thread = Counted::new(count_of(&std::thread::current()), OF_THREAD);
-    let heap_end = heap_end();
-    let of_main = arcs_of_main(heap_end)
-        .into_iter()
-        .map(|at| Counted { has_own_pages: at >= heap_end, ..Counted::new(at, OF_MAIN) });
+    // The thread's handle is gone again when the count is read.
+    // SAFETY: handles of tokio and of the standard library.
+    let (tokio, thread) = unsafe { (count_of(handle), count_of(&std::thread::current())) };
+    let (tokio, thread) = (Counted::new(tokio, OF_TOKIO), Counted::new(thread, OF_THREAD));
+    let end = heap_end();
+    // The process's heap ends at the break, which libc lowers when much is free there.
+    let is_there: [fn(usize) -> bool; 2] = [|at| at < heap_end(), |at| read::<1>(at).is_some()];
+    let of_main = arcs_of_main(end).into_iter().map(|at| Counted {
+        is_there: is_there[usize::from(at >= end)],
+        ..Counted::new(at, OF_MAIN)
+    });
     let mut all: Vec<Counted> = [tokio, thread].into_iter().chain(of_main).collect();
     let left_out = LEFT_OUT.lock().unwrap_or_else(PoisonError::into_inner);
     all.retain(|counted| counted.at != 0 && !left_out.contains(&counted.at));
     for counted in &mut all {
-        // SAFETY: what lives as long as the PE, or was just seen to be mapped.
+        // SAFETY: what lives as long as the PE, or what `arcs_of_main` has just read.
         counted.without = unsafe { load(counted.at) };
     }
     COUNTED.set(all);
@@ -120,7 +123,7 @@ pub fn forget() {
 /// # Safety
 /// The slot is of a rank of this thread's PE, which is suspended or is the caller.
 pub unsafe fn pin(slot: *mut SlotHeader, frame: Option<usize>) -> Option<&'static str> {
-    // SAFETY: as the caller promises.
+    // SAFETY: the same promise.
     unsafe { held(slot, frame, |_| true) }
 }
 
@@ -130,7 +133,7 @@ pub unsafe fn pin(slot: *mut SlotHeader, frame: Option<usize>) -> Option<&'stati
 /// # Safety
 /// As for [`pin`].
 pub unsafe fn known_pin(slot: *mut SlotHeader) -> Option<&'static str> {
-    // SAFETY: as the caller promises.
+    // SAFETY: S1.
     let id = unsafe { (*slot).id() };
     COUNTED.with_borrow_mut(|all| {
         all.iter_mut().find_map(|counted| {
@@ -139,7 +142,7 @@ pub unsafe fn known_pin(slot: *mut SlotHeader) -> Option<&'static str> {
             if count <= *in_vain {
                 return None;
             }
-            // SAFETY: as the caller promises.
+            // SAFETY: a suspended rank of this PE, says the caller.
             if unsafe { search(slot, &[counted.at], None) } {
                 return Some(counted.reason);
             }
@@ -154,7 +157,7 @@ pub unsafe fn known_pin(slot: *mut SlotHeader) -> Option<&'static str> {
 /// # Safety
 /// As for [`pin`].
 pub unsafe fn holds_thread(slot: *mut SlotHeader) -> bool {
-    // SAFETY: as the caller promises.
+    // SAFETY: the same promise.
     unsafe { held(slot, None, |reason| reason == OF_THREAD) }.is_some()
 }
 
@@ -167,7 +170,7 @@ unsafe fn held(
 ) -> Option<&'static str> {
     COUNTED.with_borrow(|all| {
         let holds = |counted: &&Counted| {
-            // SAFETY: as the caller promises.
+            // SAFETY: a rank of this PE, suspended or the caller, says the caller.
             counted.raised().is_some() && unsafe { search(slot, &[counted.at], frame) }
         };
         let mut asked = all.iter().filter(|counted| is_asked_for(counted.reason));
@@ -181,14 +184,14 @@ fn arcs_of_main(heap_end: usize) -> Vec<usize> {
     let mut found = Vec::new();
     let frame = 0usize;
     let begin = (&raw const frame as usize).next_multiple_of(WORD);
-    let stack = stack_of_thread();
+    let Some(stack) = stack_of_thread() else { return found };
     // The loop of a world of one has a stack of its own; its rank does not move.
     if !stack.contains(&begin) {
         return found;
     }
     let end = stack.end.min(begin + STACK);
     for at in (begin..end).step_by(WORD) {
-        // SAFETY: on the stack, above this frame.
+        // SAFETY: on this thread's stack, above this frame: `stack_of_thread`.
         let word = unsafe { (at as *const usize).read_volatile() };
         if !ADDRESSES.contains(&word) || !word.is_multiple_of(2 * WORD) || found.contains(&word) {
             continue;
@@ -225,20 +228,15 @@ fn is_block(block: usize, header: usize, heap_end: usize) -> bool {
     }
 }
 
-/// The break.
-fn heap_end() -> usize {
-    // SAFETY: asking for it changes nothing.
-    unsafe { libc::sbrk(0) as usize }
-}
-
 /// Words at an address, if they are readable.
 fn read<const N: usize>(address: usize) -> Option<[usize; N]> {
     let mut words = [0; N];
     let bytes = size_of_val(&words);
     let to = libc::iovec { iov_base: words.as_mut_ptr().cast(), iov_len: bytes };
     let from = libc::iovec { iov_base: address as *mut libc::c_void, iov_len: bytes };
-    // SAFETY: copies to the words, which are as long; what cannot be read is an error.
-    let copied = unsafe { libc::process_vm_readv(libc::getpid(), &to, 1, &from, 1, 0) };
+    let process = std::process::id() as libc::pid_t;
+    // SAFETY: the kernel copies to `words`, which are as long; what it cannot read is an error.
+    let copied = unsafe { libc::process_vm_readv(process, &to, 1, &from, 1, 0) };
     if copied == bytes as isize {
         return Some(words);
     }
@@ -249,42 +247,28 @@ fn read<const N: usize>(address: usize) -> Option<[usize; N]> {
     // The call is forbidden here, as in some containers. Below the break all that is mapped can be
     // read; a block there is aligned to 16 bytes, so its first words and the one before lie in two
     // pages at most, and libc's heap has no holes.
-    // SAFETY: as just said.
+    // SAFETY: `is_mapped`, below the break.
     Some(unsafe { (address as *const [usize; N]).read_volatile() })
-}
-
-/// The stack of the calling thread; empty if libc does not know it.
-fn stack_of_thread() -> Range<usize> {
-    let mut attributes = std::mem::MaybeUninit::<libc::pthread_attr_t>::uninit();
-    let (mut start, mut size) = (std::ptr::null_mut(), 0);
-    // SAFETY: a place for the attributes, which are read when they are there, and then freed.
-    unsafe {
-        if libc::pthread_getattr_np(libc::pthread_self(), attributes.as_mut_ptr()) == 0 {
-            libc::pthread_attr_getstack(attributes.as_ptr(), &mut start, &mut size);
-            libc::pthread_attr_destroy(attributes.as_mut_ptr());
-        }
-    }
-    start as usize..start as usize + size
 }
 
 /// Whether there is memory at an address.
 pub(super) fn is_mapped(address: usize) -> bool {
-    let mut resident = 0u8;
-    let page = (address & !(PAGE - 1)) as *mut libc::c_void;
-    // SAFETY: asks about one page, which need not be there.
-    unsafe { libc::mincore(page, PAGE, &mut resident) == 0 }
+    sys::resident_pages(address & !(PAGE - 1), &mut [0])
 }
 
 /// # Safety
-/// It is the address of a count.
+/// It is the address of a count, or of another aligned word that is readable.
 unsafe fn load(count: usize) -> usize {
-    // SAFETY: as the caller promises.
+    // SAFETY: an aligned, readable word, says the caller.
     unsafe { (*(count as *const AtomicUsize)).load(Ordering::Relaxed) }
 }
 
 /// The address of the count of a handle's references, or 0. A handle is a counted pointer, perhaps with a tag; the
 /// count grows when the handle is cloned.
-pub(super) fn count_of<T: Clone>(handle: &T) -> usize {
+///
+/// # Safety
+/// The only words of the handle that look like addresses are those of what it refers to.
+pub(super) unsafe fn count_of<T: Clone>(handle: &T) -> usize {
     let words = std::ptr::from_ref(handle).cast::<usize>();
     (0..size_of::<T>() / WORD)
         // SAFETY: inside the handle. A tag may be followed by bytes that are not initialised, in a
@@ -292,7 +276,7 @@ pub(super) fn count_of<T: Clone>(handle: &T) -> usize {
         .map(|i| unsafe { words.add(i).read_volatile() })
         .filter(|word| *word > 1 << 16 && word.is_multiple_of(align_of::<usize>()))
         .find(|word| {
-            // SAFETY: the only words of a handle that are addresses are those of what it refers to.
+            // SAFETY: the address of what the handle refers to, says the caller; aligned.
             unsafe {
                 let before = load(*word);
                 let clone = handle.clone();
@@ -310,7 +294,7 @@ pub(super) fn count_of<T: Clone>(handle: &T) -> usize {
 /// # Safety
 /// The slot is of a rank of this thread's PE, which is suspended or is the caller.
 pub(super) unsafe fn search(slot: *mut SlotHeader, words: &[usize], frame: Option<usize>) -> bool {
-    // SAFETY: as the caller promises: nobody else uses the slot.
+    // SAFETY: S2: the rank does not run meanwhile; H1.
     unsafe {
         let stack = live_stack(slot);
         let mut found = contains(frame.unwrap_or(stack.start), stack.end, words);
@@ -325,7 +309,7 @@ pub(super) unsafe fn search(slot: *mut SlotHeader, words: &[usize], frame: Optio
 /// The range is readable.
 unsafe fn contains(start: usize, end: usize, words: &[usize]) -> bool {
     let last = end.saturating_sub(words.len() * WORD - 1);
-    // SAFETY: in the range, as the last word is.
+    // SAFETY: in the range, as the last word is; readable, says the caller.
     let is = |at: usize, word: usize| unsafe { (at as *const usize).read_volatile() } == word;
     (start.next_multiple_of(WORD)..last)
         .step_by(WORD)
@@ -344,7 +328,7 @@ mod tests {
     fn counts(at: usize) -> Option<(usize, usize)> {
         COUNTED.with_borrow(|all| {
             let counted = all.iter().find(|counted| counted.at == at)?;
-            // SAFETY: its owner lives in the test.
+            // SAFETY: the count of a handle that the test still has.
             Some((unsafe { load(at) }, counted.without))
         })
     }
@@ -354,7 +338,8 @@ mod tests {
     fn handles_of_a_thread_are_counted() {
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         watch(runtime.handle());
-        let at = count_of(&thread::current());
+        // SAFETY: a handle of the standard library.
+        let at = unsafe { count_of(&thread::current()) };
         let (count, without) = counts(at).expect("look at how handles of threads are made");
         assert_eq!(count, without, "there is no other handle");
         thread::scope(|_| {
@@ -372,8 +357,10 @@ mod tests {
         let (own, other) = (parked(), parked());
         leave_out(&own);
         watch(runtime.handle());
-        assert!(counts(count_of(&other)).is_some(), "it looks like an `Arc` of `main`");
-        assert!(counts(count_of(&own)).is_none());
+        // SAFETY: handles of the standard library.
+        let (of_other, of_own) = unsafe { (count_of(&other), count_of(&own)) };
+        assert!(counts(of_other).is_some(), "it looks like an `Arc` of `main`");
+        assert!(counts(of_own).is_none());
         forget();
         own.unpark();
         other.unpark();
@@ -383,9 +370,10 @@ mod tests {
     #[test]
     fn references_to_a_runtime_are_counted() {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
-        let at = count_of(runtime.handle());
+        // SAFETY: a handle of tokio's.
+        let at = unsafe { count_of(runtime.handle()) };
         assert_ne!(at, 0, "tokio's handle has changed: look at `count_of`");
-        // SAFETY: the runtime lives.
+        // SAFETY: the count of a runtime that lives.
         let now = || unsafe { load(at) };
         let none = now();
         let task = runtime.spawn(async { 5 });

@@ -9,7 +9,7 @@ use crate::heap_word::runtime_heap;
 use crate::held::Kind;
 use crate::owner::{self, held_by};
 use crate::posix::errno::keeping_error;
-use crate::{forked, register};
+use crate::{forked, register, sys};
 
 /// Only descriptors below this have entries in the table.
 const DESCRIPTORS: usize = 1 << 16;
@@ -124,7 +124,7 @@ pub(crate) fn close_those_of_others(slot: u32) {
     for (descriptor, entry) in OPENED_BY.get().into_iter().flatten().enumerate() {
         let of = entry.load(Ordering::Relaxed);
         if of != 0 && of != slot + 1 {
-            // SAFETY: the child does not use it.
+            // SAFETY: a descriptor of another rank, which does not run in this child.
             unsafe { libc::close(descriptor as c_int) };
         }
     }
@@ -160,7 +160,7 @@ pub(crate) unsafe fn opens_at<const N: usize>(
 ) -> c_int {
     let status = call();
     if status == 0 {
-        // SAFETY: as the caller promises.
+        // SAFETY: the call has stored descriptors there, says the caller.
         places.into_iter().for_each(|place| opened(unsafe { place.read() }));
     }
     status
@@ -177,11 +177,11 @@ pub(crate) unsafe fn opens_files_at(
     let status = call();
     if status == 0 {
         for place in places {
-            // SAFETY: as the caller promises.
-            let descriptor = unsafe { claims::carry(place.read()) };
-            // SAFETY: as above.
-            unsafe { place.write(descriptor) };
-            opened(descriptor);
+            // SAFETY: the call has stored descriptors there, says the caller.
+            unsafe {
+                place.write(claims::carry(place.read()));
+                opened(place.read());
+            }
         }
     }
     status
@@ -237,11 +237,7 @@ pub(crate) fn duplicates_onto(old: c_int, new: c_int, call: impl FnOnce() -> c_i
 type File = Option<(u64, u64)>;
 
 fn file_of(descriptor: c_int) -> File {
-    // SAFETY: plain system call; the structure is read only when it has been written.
-    unsafe {
-        let mut stat: libc::stat = std::mem::zeroed();
-        (libc::fstat(descriptor, &mut stat) == 0).then_some((stat.st_dev, stat.st_ino))
-    }
+    sys::status_of(descriptor).map(|file| (file.st_dev, file.st_ino))
 }
 
 /// What the standard descriptor with a number was before any rank replaced it: restoring it does not count as holding
@@ -315,7 +311,7 @@ pub(crate) unsafe fn receives(
 ) -> libc::ssize_t {
     let received = call();
     if received >= 0 {
-        // SAFETY: as the caller promises.
+        // SAFETY: the call has filled it, says the caller.
         unsafe { received_with(message) };
     }
     received
@@ -331,7 +327,7 @@ pub(crate) unsafe fn receives_many(
 ) -> c_int {
     let received = call();
     for i in 0..usize::try_from(received).unwrap_or(0) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the call has filled it, says the caller.
         unsafe { received_with(&raw const (*messages.add(i)).msg_hdr) };
     }
     received
@@ -342,7 +338,7 @@ pub(crate) unsafe fn receives_many(
 /// # Safety
 /// The message was filled by the kernel.
 unsafe fn received_with(message: *const libc::msghdr) {
-    // SAFETY: the macros go through the control messages inside their buffer.
+    // SAFETY: the kernel has filled the buffer, says the caller, and the macros stay inside it.
     unsafe {
         if (*message).msg_controllen == 0 {
             return;
@@ -362,10 +358,14 @@ unsafe fn received_with(message: *const libc::msghdr) {
 }
 
 /// The call returns a stream that has opened its descriptor, if it has one.
-pub(crate) fn opens_stream(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc::FILE {
+///
+/// # Safety
+/// It returns null, or an open stream.
+pub(crate) unsafe fn opens_stream(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc::FILE {
     let stream = adopts_by_stream(call);
     if !stream.is_null() {
-        opened(descriptor_of(stream));
+        // SAFETY: an open stream, says the caller.
+        opened(unsafe { descriptor_of(stream) });
     }
     stream
 }
@@ -374,7 +374,7 @@ pub(crate) fn opens_stream(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc:
 /// mapping, a character conversion.
 ///
 /// # Safety
-/// The mode is a C string.
+/// As for [`opens_stream`]; the stream is glibc's, and the mode a C string.
 pub(crate) unsafe fn opens_file_stream(
     mode: *const c_char,
     call: impl FnOnce() -> *mut libc::FILE,
@@ -385,20 +385,17 @@ pub(crate) unsafe fn opens_file_stream(
     if stream.is_null() {
         return stream;
     }
-    let descriptor = descriptor_of(stream);
     let place = stream.cast::<c_int>().wrapping_byte_add(NUMBER);
-    // SAFETY: as the caller promises.
+    // SAFETY: a C string, says the caller.
     let mode = unsafe { CStr::from_ptr(mode) }.to_bytes();
     let is_plain = mode.iter().all(|letter| b"rwabxce+".contains(letter));
-    // SAFETY: a stream of glibc's is longer than that.
-    if is_plain && unsafe { place.read() } == descriptor {
-        let carried = claims::carry(descriptor);
-        if carried != descriptor {
-            // SAFETY: as above; the stream is new and nobody else uses it.
-            unsafe { place.write(carried) };
+    // SAFETY: an open stream of glibc's, which is longer than that. It is new: nobody else uses it.
+    unsafe {
+        let mut descriptor = descriptor_of(stream);
+        if is_plain && place.read() == descriptor {
+            descriptor = claims::carry(descriptor);
+            place.write(descriptor);
         }
-        opened(carried);
-    } else {
         opened(descriptor);
     }
     stream
@@ -406,13 +403,18 @@ pub(crate) unsafe fn opens_file_stream(
 
 /// The same for one end of a pipe to a program: programs started by other ranks do not inherit it, as they would not in
 /// other processes; otherwise the reader of the other end would wait for them.
-pub(crate) fn opens_pipe(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc::FILE {
-    let stream = opens_stream(call);
-    if !stream.is_null() && owner::owner().is_some() {
-        // SAFETY: a plain call; the stream has this descriptor.
-        unsafe { libc::fcntl(descriptor_of(stream), libc::F_SETFD, libc::FD_CLOEXEC) };
+///
+/// # Safety
+/// As for [`opens_stream`].
+pub(crate) unsafe fn opens_pipe(call: impl FnOnce() -> *mut libc::FILE) -> *mut libc::FILE {
+    // SAFETY: null, or an open stream, says the caller; this command takes a number.
+    unsafe {
+        let stream = opens_stream(call);
+        if !stream.is_null() && owner::owner().is_some() {
+            libc::fcntl(descriptor_of(stream), libc::F_SETFD, libc::FD_CLOEXEC);
+        }
+        stream
     }
-    stream
 }
 
 /// The call returns a stream for an existing descriptor.
@@ -427,11 +429,15 @@ pub(crate) fn adopts_by_stream(call: impl FnOnce() -> *mut libc::FILE) -> *mut l
 }
 
 /// The call gives a stream another file; if it fails the stream is closed.
-pub(crate) fn reopens_stream(
+///
+/// # Safety
+/// The stream is open, and the call returns null or an open stream.
+pub(crate) unsafe fn reopens_stream(
     stream: *mut libc::FILE,
     call: impl FnOnce() -> *mut libc::FILE,
 ) -> *mut libc::FILE {
-    let before = descriptor_of(stream);
+    // SAFETY: it is open, says the caller.
+    let before = unsafe { descriptor_of(stream) };
     let original = original_of(before);
     let result = call();
     closed(before);
@@ -439,7 +445,8 @@ pub(crate) fn reopens_stream(
         register::take(Kind::Stream, stream as usize);
         return result;
     }
-    let now = descriptor_of(result);
+    // SAFETY: open, says the caller.
+    let now = unsafe { descriptor_of(result) };
     if original.is_none() || now != before || file_of(now) != original {
         opened(now);
     }
@@ -447,35 +454,51 @@ pub(crate) fn reopens_stream(
 }
 
 /// The call closes a stream with its descriptor.
-pub(crate) fn closes_stream<R>(stream: *mut libc::FILE, call: impl FnOnce() -> R) -> R {
+///
+/// # Safety
+/// The stream is open, or null.
+pub(crate) unsafe fn closes_stream<R>(stream: *mut libc::FILE, call: impl FnOnce() -> R) -> R {
     if !stream.is_null() {
-        closed(descriptor_of(stream));
+        // SAFETY: it is open, says the caller.
+        closed(unsafe { descriptor_of(stream) });
         register::take(Kind::Stream, stream as usize);
     }
     call()
 }
 
 /// A stream's descriptor, or -1.
-fn descriptor_of(stream: *mut libc::FILE) -> c_int {
-    // SAFETY: the caller of C's function says that the stream is open.
-    unsafe { keeping_error(|| libc::fileno(stream)) }
+///
+/// # Safety
+/// The stream is open.
+unsafe fn descriptor_of(stream: *mut libc::FILE) -> c_int {
+    // SAFETY: it is open, says the caller.
+    keeping_error(|| unsafe { libc::fileno(stream) })
 }
 
 /// The call opens a directory.
-pub(crate) fn opens_directory(call: impl FnOnce() -> *mut libc::DIR) -> *mut libc::DIR {
+///
+/// # Safety
+/// It returns null, or an open directory.
+pub(crate) unsafe fn opens_directory(call: impl FnOnce() -> *mut libc::DIR) -> *mut libc::DIR {
     let directory = call();
     if !directory.is_null() {
-        // SAFETY: a directory that has just been opened.
+        // SAFETY: it is open, says the caller.
         opened(unsafe { libc::dirfd(directory) });
     }
     directory
 }
 
 /// The call closes a directory.
-pub(crate) fn closes_directory(directory: *mut libc::DIR, call: impl FnOnce() -> c_int) -> c_int {
+///
+/// # Safety
+/// The directory is open, or null.
+pub(crate) unsafe fn closes_directory(
+    directory: *mut libc::DIR,
+    call: impl FnOnce() -> c_int,
+) -> c_int {
     if !directory.is_null() {
-        // SAFETY: the caller of C's function says that the directory is open.
-        closed(unsafe { keeping_error(|| libc::dirfd(directory)) });
+        // SAFETY: it is open, says the caller.
+        closed(keeping_error(|| unsafe { libc::dirfd(directory) }));
     }
     call()
 }

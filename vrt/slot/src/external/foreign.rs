@@ -2,13 +2,13 @@
 //! rank that waits for a lock, and code that relies on the thread.
 
 use std::cell::Cell;
-use std::mem::MaybeUninit;
+use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use vrt_load::{LoadedObject, find_object};
 
-use crate::heap_word;
+use crate::{heap_word, sys};
 
 /// Number of threads of this process that never wake a rank: the PE's own, and those of the runtime.
 static KNOWN: AtomicU64 = AtomicU64::new(1);
@@ -24,24 +24,15 @@ pub fn has_foreign_threads() -> bool {
 }
 
 /// The threads of this process.
-#[allow(clippy::useless_conversion, reason = "links are counted in another width elsewhere")]
 pub fn threads() -> Option<u64> {
-    let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: a C string and room for the answer, which is there when the call succeeds.
-    let links = unsafe {
-        if libc::stat(c"/proc/self/task".as_ptr(), status.as_mut_ptr()) != 0 {
-            return None;
-        }
-        status.assume_init().st_nlink
-    };
+    let links = std::fs::metadata("/proc/self/task").ok()?.nlink();
     // A link for each thread, and two as every directory has.
-    u64::from(links).checked_sub(2).filter(|threads| *threads > 0)
+    links.checked_sub(2).filter(|threads| *threads > 0)
 }
 
 /// Whether another thread of this process runs or is runnable. If the system does not report it, none is.
 pub fn others_run() -> bool {
-    // SAFETY: asks for the number of this thread.
-    let own = unsafe { libc::gettid() }.to_string();
+    let own = sys::gettid().to_string();
     heap_word::runtime_heap(|| {
         let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return false };
         threads.flatten().filter(|thread| thread.file_name() != *own).any(|thread| {

@@ -46,7 +46,7 @@ pub(crate) unsafe fn acquires_at(
     if status == 0
         && let Some(slot) = owner()
     {
-        // SAFETY: as the caller promises.
+        // SAFETY: the call has stored a handle there, says the caller.
         register::add(kind, unsafe { at.read() } as usize, 0, slot);
     }
     status

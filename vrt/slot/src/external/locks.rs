@@ -17,8 +17,9 @@ use std::ffi::c_int;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::arena::SlotHeader;
+use crate::heap_word::running;
 use crate::held::Kind;
-use crate::owner::{held_by, running};
+use crate::owner::held_by;
 use crate::{forked, register};
 
 const BUCKETS: usize = 1 << 12;

@@ -75,7 +75,7 @@ pub(super) fn unprotect_all_of(slot: u32) {
     for range in register::take_all(Kind::Protection, |_, _, of| of == slot) {
         let (at, end) = (range.key, range.key + range.len);
         if !image::has_code(at..end) {
-            // SAFETY: pages of a slot whose rank is over; they are as all others are.
+            // SAFETY: pages of a slot whose rank has ended get the protection that all others have.
             unsafe {
                 libc::mprotect(at as *mut c_void, range.len, USUAL | image::protection_of_code());
             }

@@ -49,8 +49,8 @@ pub mod threads;
 pub use handles::loads;
 
 use crate::arena::SlotHeader;
+use crate::heap_word::running;
 use crate::held::Kind;
-use crate::owner::running;
 use crate::posix::timers;
 use crate::stack::forget_stack;
 use crate::{forked, register};
@@ -79,8 +79,7 @@ pub fn pin(slot: &SlotHeader, in_node: bool) -> Option<&'static str> {
 /// # Safety
 /// The calling PE owns the slot and will not resume the rank.
 pub unsafe fn abandon(slot: *mut SlotHeader) {
-    // SAFETY: the caller owns the slot and does not come back to the stack that is forgotten. The header
-    // stays mapped, and others change nothing of it but atomics.
+    // SAFETY: S1, S2; the rank is not resumed any more, says the caller.
     let slot = unsafe {
         forget_stack(slot);
         &*slot

@@ -9,7 +9,7 @@ use crate::heap_word::{self, in_rank};
 use crate::held::Kind;
 use crate::owner::owner;
 use crate::posix::signals;
-use crate::{outside, register, report};
+use crate::{outside, register, report, sys};
 
 /// The call starts a program and returns 0 if it has stored the child's number.
 ///
@@ -24,7 +24,7 @@ pub(crate) unsafe fn starts_child(
         && !child.is_null()
         && let Some(slot) = owner()
     {
-        // SAFETY: as the caller promises.
+        // SAFETY: the call has stored the number there, says the caller.
         register::add(Kind::Child, unsafe { child.read() } as usize, 0, slot);
         signals::look_for_children();
     }
@@ -59,14 +59,9 @@ pub(super) fn forget_ended(slot: u32) {
 }
 
 fn can_be_waited_for(child: usize) -> bool {
-    let how = libc::WEXITED | libc::WNOWAIT | libc::WNOHANG;
-    // SAFETY: the call only asks, and what it writes is not read.
-    let status = unsafe {
-        let mut info: libc::siginfo_t = std::mem::zeroed();
-        libc::waitid(libc::P_PID, child as libc::id_t, &mut info, how)
-    };
+    let found = sys::look_at_child(child as libc::pid_t, libc::WEXITED);
     // An interrupted or otherwise failed question says nothing.
-    status == 0 || std::io::Error::last_os_error().raw_os_error() != Some(libc::ECHILD)
+    found.is_ok() || found.is_err_and(|error| error.raw_os_error() != Some(libc::ECHILD))
 }
 
 /// Explains why a rank cannot fork, and ends the job.
@@ -107,6 +102,6 @@ pub(crate) fn is_refused<R>(name: &str, call: impl FnOnce() -> R) -> R {
 /// As in C.
 #[cfg_attr(not(miri), unsafe(no_mangle))]
 pub unsafe extern "C" fn vfork() -> libc::pid_t {
-    // SAFETY: as the caller promises.
+    // SAFETY: `fork` may be called anywhere; what its child may do is C's contract.
     is_refused("vfork()", || unsafe { libc::fork() })
 }

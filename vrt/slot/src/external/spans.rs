@@ -25,7 +25,7 @@ thread_local! {
 /// The slot is of a rank of this thread's PE, which is suspended or is the caller.
 pub unsafe fn pin(slot: *mut SlotHeader, frame: Option<usize>) -> Option<&'static str> {
     let words = SUBSCRIBER.get().or_else(subscriber)?;
-    // SAFETY: as the caller promises.
+    // SAFETY: the same promise.
     let holds = unsafe { search(slot, &words, frame) };
     holds.then_some("it is in a span of `tracing`, or holds one: spans are their PE's")
 }
@@ -36,12 +36,11 @@ fn subscriber() -> Option<[usize; 2]> {
     if !dispatcher::has_been_set() {
         return None;
     }
-    let words =
-        dispatcher::get_default(
-            |dispatch| {
-                if count_of(dispatch) == 0 { words_of(dispatch) } else { None }
-            },
-        );
+    let words = dispatcher::get_default(|dispatch| {
+        // SAFETY: a handle of tracing's.
+        let is_counted = unsafe { count_of(dispatch) } != 0;
+        if is_counted { None } else { words_of(dispatch) }
+    });
     SUBSCRIBER.set(words);
     words
 }
@@ -71,7 +70,7 @@ mod tests {
         let words = subscriber().expect("look at how a `Dispatch` is made");
         let has = |span: &tracing::Span| {
             let first = std::ptr::from_ref(span).cast::<usize>();
-            // SAFETY: inside the span.
+            // SAFETY: a word of the span.
             let at = |i: usize| unsafe { first.add(i).read_volatile() };
             (1..size_of::<tracing::Span>() / WORD).any(|i| [at(i - 1), at(i)] == words)
         };

@@ -6,7 +6,7 @@ use std::ffi::{c_int, c_long, c_uint, c_void};
 use super::handles::{acquires_at, releases};
 use super::{descriptors, mappings, processes};
 use crate::held::Kind;
-use crate::posix::interpose::Real;
+use crate::posix::interpose::real;
 use crate::posix::signals;
 
 /// The flag of `clone` if the child shares the caller's memory.
@@ -20,19 +20,15 @@ const SHARES_MEMORY: usize = libc::CLONE_VM as usize;
 pub unsafe fn by_number(number: c_long, [a, b, c, d, e, f]: [usize; 6]) -> c_long {
     type Function =
         unsafe extern "C" fn(c_long, usize, usize, usize, usize, usize, usize) -> c_long;
-    static REAL: Real = Real::new(c"syscall");
     if let Some(status) = signals::by_number(number, [a, b, c]) {
         return status;
     }
-    // SAFETY: libc's `syscall` takes up to six words behind the number, wherever they come from;
-    // the caller keeps the contract of the call.
-    let call = || unsafe {
-        std::mem::transmute::<*mut c_void, Function>(REAL.get())(number, a, b, c, d, e, f)
-    };
+    // SAFETY: S4: libc's `syscall` takes up to six words behind the number.
+    let call = || unsafe { real!(c"syscall", Function)(number, a, b, c, d, e, f) };
     let call_for_int = || call() as c_int;
     let call_for_address = || call() as *mut c_void;
     let (fd, second) = (a as c_int, b as c_int);
-    // SAFETY: pointers are what the call of this number takes, and it has filled what they point to.
+    // SAFETY: S4: pointers are what the call of this number takes, and it has filled what they point to.
     unsafe {
         match number {
             // The most frequent, and no resource.

@@ -15,10 +15,10 @@ use crate::heap_word::runtime_heap;
 use crate::held::Kind;
 pub use crate::owner::header_of_starter;
 use crate::posix::image_thread::{self, CountedThread, InImage};
-use crate::posix::interpose::Real;
+use crate::posix::interpose::real;
 use crate::posix::signals::tables::ThreadSignals;
 use crate::posix::signals::threads::{thread_begins, thread_ends, thread_is_known, thread_is_made};
-use crate::{owner, register};
+use crate::{owner, register, sys};
 
 thread_local! {
     /// The number of this thread, if a rank has started it; or 0.
@@ -26,7 +26,7 @@ thread_local! {
 }
 
 /// The start function of a thread, with the result type of C's or POSIX's threads.
-pub(super) type Start<R> = extern "C-unwind" fn(*mut c_void) -> R;
+pub(super) type Start<R> = unsafe extern "C-unwind" fn(*mut c_void) -> R;
 
 /// The start data of a thread that a rank starts.
 struct Begun<R> {
@@ -68,7 +68,7 @@ fn starts_thread<R>(
         }));
         let (status, thread) = call(run_thread::<R>, begun.cast());
         if status != 0 {
-            // SAFETY: no thread has begun, so it is still ours.
+            // SAFETY: no thread has begun that would have taken it.
             drop(unsafe { Box::from_raw(begun) });
         }
         (status, thread)
@@ -76,7 +76,8 @@ fn starts_thread<R>(
     if status != 0 {
         register::take(Kind::Thread, number);
         register::take(Kind::Unjoined, number);
-        thread_ends(of_thread);
+        // SAFETY: no thread has begun.
+        unsafe { thread_ends(of_thread) };
     } else {
         thread_is_known(of_thread, thread as usize);
         register::set_len(Kind::Unjoined, number, thread as usize, slot);
@@ -84,17 +85,21 @@ fn starts_thread<R>(
     status
 }
 
-extern "C-unwind" fn run_thread<R>(begun: *mut c_void) -> R {
-    // SAFETY: `starts_thread` gave this thread its own box.
+/// # Safety
+/// The first function of a thread that `starts_thread` has started, with its argument.
+unsafe extern "C-unwind" fn run_thread<R>(begun: *mut c_void) -> R {
+    // SAFETY: the box that `starts_thread` has made for this thread.
     let begun = *unsafe { Box::from_raw(begun.cast::<Begun<R>>()) };
     // It is counted until its destructors have run.
     let Begun { start, argument, number, slot, signals: of_thread, counted: _counted } = begun;
     NUMBER.set(number);
     owner::set_starter(slot);
     let _ends = Ends::of(number);
-    let _in_image = InImage::enter(slot, of_thread);
+    // SAFETY: the rank of the slot has called `starts_thread`, which has made these signals for this thread.
+    let _in_image = unsafe { InImage::enter(slot, of_thread) };
     thread_begins();
-    start(argument)
+    // SAFETY: what the rank has given to `pthread_create`, or `thrd_create`, to be called so.
+    unsafe { start(argument) }
 }
 
 /// Records the end of a thread, even if it ends by `pthread_exit` or is cancelled: both unwind, and run the destructors
@@ -110,13 +115,13 @@ impl Ends {
         static KEY: OnceLock<Option<libc::pthread_key_t>> = OnceLock::new();
         let key = KEY.get_or_init(|| {
             let mut key = 0;
-            // SAFETY: a place for the key, and a destructor of this type.
+            // SAFETY: `key` is writable; `ended` takes any word.
             let status = unsafe { libc::pthread_key_create(&mut key, Some(ended)) };
             (status == 0).then_some(key)
         });
         // Destructors of keys run after those of thread-local variables.
         let is_set = key.is_some_and(|key| {
-            // SAFETY: a key that is never deleted; the number is only a number.
+            // SAFETY: a key that is never deleted; the value is what `ended` takes.
             unsafe { libc::pthread_setspecific(key, number as *const c_void) == 0 }
         });
         Ends((!is_set).then_some(number))
@@ -147,8 +152,7 @@ fn detaches_itself() {
 
 /// The call joins or detaches a thread, and returns 0 if it has done so.
 pub fn lets_go_of(thread: libc::pthread_t, call: impl FnOnce() -> c_int) -> c_int {
-    // SAFETY: a plain call.
-    if thread == unsafe { libc::pthread_self() } {
+    if thread == sys::pthread_self() {
         detaches_itself();
     }
     // Before, because its identity may be the next thread's at once.
@@ -179,13 +183,11 @@ pub unsafe extern "C" fn pthread_create(
         Start<*mut c_void>,
         *mut c_void,
     ) -> c_int;
-    static REAL: Real = Real::new(c"pthread_create");
-    // SAFETY: as the caller promises.
+    // SAFETY: attributes or null, by C's contract.
     let is_detached = unsafe { is_detached(attributes) };
-    // SAFETY: libc's function of this name has this type; the caller keeps its contract. The identity is
-    // stored when the call has succeeded.
+    let create = real!(of_process c"pthread_create", Create);
+    // SAFETY: S4; the identity is stored when the call has succeeded.
     starts_thread(start, argument, is_detached, |start, argument| unsafe {
-        let create = std::mem::transmute::<*mut c_void, Create>(REAL.of_process());
         let status = create(thread, attributes, start, argument);
         (status, if status == 0 { *thread } else { 0 })
     })
@@ -201,7 +203,7 @@ unsafe fn is_detached(attributes: *const libc::pthread_attr_t) -> bool {
         -> c_int;
     }
     let mut state = libc::PTHREAD_CREATE_JOINABLE;
-    // SAFETY: as the caller promises, and a place for the answer.
+    // SAFETY: attributes, says the caller, if not null; `state` is writable.
     !attributes.is_null()
         && unsafe { pthread_attr_getdetachstate(attributes, &mut state) } == 0
         && state == libc::PTHREAD_CREATE_DETACHED
@@ -218,11 +220,9 @@ pub unsafe extern "C" fn thrd_create(
     argument: *mut c_void,
 ) -> c_int {
     type Create = unsafe extern "C" fn(*mut libc::pthread_t, Start<c_int>, *mut c_void) -> c_int;
-    static REAL: Real = Real::new(c"thrd_create");
-    // SAFETY: libc's function of this name has this type; the caller keeps its contract. The identity is
-    // stored when the call has succeeded.
+    let create = real!(of_process c"thrd_create", Create);
+    // SAFETY: S4; the identity is stored when the call has succeeded.
     starts_thread(start, argument, false, |start, argument| unsafe {
-        let create = std::mem::transmute::<*mut c_void, Create>(REAL.of_process());
         let status = create(thread, start, argument);
         (status, if status == 0 { *thread } else { 0 })
     })

@@ -32,7 +32,7 @@ pub(crate) const WORTHWHILE: usize = 1024;
 /// The block is in a slot heap.
 #[inline(always)]
 unsafe fn head_of(block: *mut u8) -> usize {
-    // SAFETY: as the caller promises; in front of whatever a heap contains there is at least this word.
+    // SAFETY: H2; it is in a slot heap, says the caller.
     unsafe { block.cast::<usize>().sub(1).read() }
 }
 
@@ -42,7 +42,7 @@ unsafe fn head_of(block: *mut u8) -> usize {
 /// `block` is live in a slot heap.
 #[inline]
 pub unsafe fn usable_size(block: *mut u8) -> usize {
-    // SAFETY: as the caller promises.
+    // SAFETY: a live block of a slot heap, says the caller.
     (unsafe { head_of(block) } & !FLAGS) - WORD
 }
 
@@ -53,7 +53,7 @@ pub unsafe fn usable_size(block: *mut u8) -> usize {
 /// The block is in a slot heap.
 #[inline]
 pub(super) unsafe fn is_in_use(block: *mut u8) -> bool {
-    // SAFETY: as the caller promises. A block is aligned, so the word is too where it counts.
+    // SAFETY: in a slot heap, says the caller, and aligned: a word of the slot's, whatever it is.
     (block as usize).is_multiple_of(BLOCK) && unsafe { head_of(block) } & IN_USE != 0
 }
 
@@ -62,7 +62,7 @@ pub(super) unsafe fn is_in_use(block: *mut u8) -> bool {
 /// # Safety
 /// The block is live in a slot heap, in which something follows it.
 pub(super) unsafe fn free_behind(end: usize) -> usize {
-    // SAFETY: an allocated chunk is followed by another one, whose size word is behind its last usable byte.
+    // SAFETY: H2: the size word of what follows is behind the last usable byte.
     let head = unsafe { (end as *const usize).read() };
     if head & IN_USE == 0 { head & !FLAGS } else { 0 }
 }
@@ -77,7 +77,7 @@ pub(crate) unsafe fn blocks(used: Range<usize>, mut visit: impl FnMut(usize, usi
         Part::Chunk { .. } | Part::Record { .. } | Part::Mark(_) => {}
         Part::Unknown { at, end } => visit(at, end),
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller's promise is that of `parts`.
     unsafe { parts(used, report) };
 }
 
@@ -92,7 +92,7 @@ pub(crate) unsafe fn unused(used: Range<usize>, mut visit: impl FnMut(usize, usi
         }
         _ => {}
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller's promise is that of `parts`.
     unsafe { parts(used, report) };
 }
 
@@ -115,7 +115,7 @@ pub(crate) unsafe fn needed(used: Range<usize>, mut visit: impl FnMut(usize, usi
             visit(at + size, (at + size + BLOCK).min(end));
         }
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the caller's promise is that of `parts`.
     unsafe { parts(used, report) };
 }
 
@@ -138,7 +138,7 @@ enum Part {
 /// The range is used by one of dlmalloc's segments, or by several adjoining ones.
 unsafe fn parts(used: Range<usize>, mut report: impl FnMut(Part)) {
     let mut at = used.start;
-    // SAFETY: the callers below see to it that this is inside the range.
+    // SAFETY: below, `at + BLOCK` is inside the range, which is readable, says the caller.
     let head_at = |at: usize| unsafe { ((at + WORD) as *const usize).read() };
     while at + BLOCK <= used.end {
         let head = head_at(at);
@@ -178,7 +178,7 @@ mod tests {
         let mut kept = 0;
         for used in heap.used() {
             let mut live = vec![];
-            // SAFETY: the allocator's own range, of which only what it does not need is written.
+            // SAFETY: H1; only what `needed` leaves out is written.
             unsafe {
                 needed(used.clone(), |start, end| live.push((start, end)));
                 let mut at = used.start;
@@ -228,7 +228,7 @@ mod tests {
             }
             let mut found = vec![];
             for used in heap.used() {
-                // SAFETY: the allocator's own range.
+                // SAFETY: H1.
                 unsafe {
                     super::blocks(used, |start, _| found.push(start));
                 }

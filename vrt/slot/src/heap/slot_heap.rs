@@ -68,8 +68,7 @@ impl SlotRanges {
     }
 }
 
-// SAFETY: `alloc` hands out each byte of the ranges once; nothing is ever taken back, so the other
-// functions refuse.
+// SAFETY: H1: `alloc` hands out each byte of the ranges once; nothing is ever taken back, so the other functions refuse.
 unsafe impl Allocator for SlotRanges {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
         let (near, near_end) = self.near.get();
@@ -114,7 +113,7 @@ unsafe impl Allocator for SlotRanges {
     }
 }
 
-// SAFETY: the `Cell`s are only reached through the slot's owner, one thread at a time.
+// SAFETY: the cells are reached through the slot's owner only, one thread at a time: S2.
 unsafe impl Send for SlotRanges {}
 
 /// Requests large pages for the part of a range that can have them. A range too small for one gets none: a rank with a
@@ -123,7 +122,7 @@ fn want_huge_pages(start: usize, end: usize) {
     let start = start.next_multiple_of(HUGE_PAGE);
     if start < end && crate::pages::has_huge_pages() {
         let (at, len) = (start as *mut libc::c_void, end - start);
-        // SAFETY: changes how the kernel backs a range of the arena, not what is in it.
+        // SAFETY: `MADV_HUGEPAGE` changes how the kernel backs memory, not what is in it.
         unsafe { libc::madvise(at, len, libc::MADV_HUGEPAGE) };
     }
 }
@@ -138,8 +137,8 @@ pub struct SlotHeap {
 }
 
 impl SlotHeap {
-    /// A heap over two ranges, the first of which is used first.
-    pub fn new(near: (usize, usize), far: (usize, usize)) -> SlotHeap {
+    /// A heap over two ranges, the first of which is used first. They must be its own (H1).
+    pub(crate) fn new(near: (usize, usize), far: (usize, usize)) -> SlotHeap {
         let ranges = SlotRanges {
             near: std::cell::Cell::new(near),
             far: std::cell::Cell::new(far),
@@ -173,22 +172,22 @@ impl SlotHeap {
     /// The caller owns the slot. `align` is a power of two.
     #[inline]
     pub(crate) unsafe fn allocate(&mut self, align: usize, size: usize) -> *mut u8 {
-        // SAFETY: the caller owns the heap, and the alignment is a power of two.
-        let block = unsafe { self.dl.c_memalign(alignment(align, size), size) };
-        if !block.is_null() {
-            self.blocks += 1;
-            // SAFETY: just allocated here.
-            self.bytes += unsafe { usable_size(block) };
+        // SAFETY: H1 and S2, as the caller owns the slot; the greatest of powers of two is one.
+        unsafe {
+            let block = self.dl.c_memalign(alignment(align, size), size);
+            if !block.is_null() {
+                self.blocks += 1;
+                self.bytes += usable_size(block);
+            }
+            block
         }
-        block
     }
 
     /// # Safety
     /// The caller owns the slot; `block` is live in this heap.
     #[inline]
     pub unsafe fn free(&mut self, block: *mut u8) {
-        // SAFETY: as the caller promises; where it is wrong, the word in front of the block is some word of
-        // the slot's.
+        // SAFETY: S2; the block is live in this heap, says the caller.
         unsafe {
             if !is_in_use(block) {
                 refuse("free", block);
@@ -202,7 +201,7 @@ impl SlotHeap {
     /// # Safety
     /// The caller owns the slot; `block` is live in this heap.
     pub(crate) unsafe fn reallocate(&mut self, block: *mut u8, size: usize) -> *mut u8 {
-        // SAFETY: as above.
+        // SAFETY: S2; the block is live in this heap, says the caller.
         unsafe {
             if !is_in_use(block) {
                 refuse("realloc", block);
@@ -235,7 +234,7 @@ impl SlotHeap {
         if !far.contains(&(block as usize)) || behind >= far.end || !fits {
             return;
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: the block is live, and `behind` is where its usable bytes end, before the end of the range.
         let free = unsafe { free_behind(behind) };
         let is_last = far.end.wrapping_sub(behind.wrapping_add(free)) <= FOOT;
         if !is_last || before + free > size + FOOT {
@@ -243,7 +242,7 @@ impl SlotHeap {
         }
         // More than is free, so it is taken from what the range has not handed out, and joins that.
         let more = (size - before).max(free) + FOOT;
-        // SAFETY: it is given back at once.
+        // SAFETY: H1 and S2; what is allocated is given back at once.
         unsafe {
             let spare = self.dl.malloc(more, 16);
             if !spare.is_null() {

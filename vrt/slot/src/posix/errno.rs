@@ -1,40 +1,38 @@
 //! `errno`: the process's, and the program's, which is that of the rank's own libc, if it has one.
 
-use std::ffi::{c_int, c_void};
+use std::cell::Cell;
+use std::ffi::c_int;
 
-use crate::posix::interpose::Real;
+use crate::posix::interpose::real;
 
 /// Reports the reason of a failed call in `errno`.
 pub fn fail(error: c_int) -> c_int {
-    // SAFETY: the place is the thread's.
-    unsafe { *errno_location() = error };
+    of_program().set(error);
     -1
 }
 
 /// The program's `errno`.
 pub fn errno() -> c_int {
-    // SAFETY: the place is the thread's.
-    unsafe { *errno_location() }
+    of_program().get()
 }
 
-fn errno_location() -> *mut c_int {
-    static REAL: Real = Real::new(c"__errno_location");
-    type Location = unsafe extern "C" fn() -> *mut c_int;
-    // SAFETY: libc's function, the rank's own or the process's.
-    unsafe { std::mem::transmute::<*mut c_void, Location>(REAL.get())() }
+/// To be used at once, on this thread.
+fn of_program() -> &'static Cell<c_int> {
+    let place = real!(c"__errno_location", unsafe extern "C" fn() -> *mut Cell<c_int>);
+    // SAFETY: S4: it takes nothing, and returns the place of this thread.
+    unsafe { &*place() }
+}
+
+/// The process's `errno`. To be used at once, on this thread.
+pub fn of_process() -> &'static Cell<c_int> {
+    // SAFETY: libc returns the place of this thread.
+    unsafe { &*libc::__errno_location().cast::<Cell<c_int>>() }
 }
 
 /// Runs `f` and preserves the process's `errno`.
-///
-/// # Safety
-/// That of `f`.
-pub(crate) unsafe fn keeping_error<R>(f: impl FnOnce() -> R) -> R {
-    // SAFETY: this thread's own word.
-    unsafe {
-        let place = libc::__errno_location();
-        let error = *place;
-        let result = f();
-        *place = error;
-        result
-    }
+pub(crate) fn keeping_error<R>(f: impl FnOnce() -> R) -> R {
+    let error = of_process().get();
+    let result = f();
+    of_process().set(error);
+    result
 }

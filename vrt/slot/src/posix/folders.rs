@@ -4,14 +4,17 @@
 //! A PE has only one of each. A rank that has changed its own keeps them in its slot; as soon as a PE has such a rank,
 //! it changes to the directory of the rank that is about to run, if it differs from the current one.
 
-use std::ffi::{CStr, CString, c_char, c_int};
+use std::env;
+use std::ffi::{c_char, c_int};
+use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 use crate::arena::SlotHeader;
 use crate::heap_word::runtime_heap;
-use crate::posix::errno::fail;
+use crate::posix::errno::{fail, of_process};
 use crate::posix::signals::tables::slot;
+use crate::sys;
 
 /// A rank of this PE has changed its own.
 static IS_USED: AtomicBool = AtomicBool::new(false);
@@ -22,32 +25,23 @@ static NOW: AtomicU32 = AtomicU32::new(0);
 
 /// A working directory, and the mask.
 struct Folder {
-    name: CString,
+    name: PathBuf,
     mask: libc::mode_t,
 }
 
-fn mask_now() -> libc::mode_t {
-    // SAFETY: asks for the mask by setting it twice.
-    unsafe {
-        let mask = libc::umask(0o077);
-        libc::umask(mask);
-        mask
+impl Folder {
+    /// The PE's current ones. The mask can only be found out by setting it twice.
+    fn now() -> Folder {
+        let mask = sys::umask(0o077);
+        sys::umask(mask);
+        Folder { name: env::current_dir().unwrap_or_default(), mask }
     }
-}
-
-fn folder_now() -> Option<CString> {
-    let mut name = [0 as c_char; libc::PATH_MAX as usize];
-    // SAFETY: a buffer of this size.
-    let known = unsafe { !libc::getcwd(name.as_mut_ptr(), name.len()).is_null() };
-    // SAFETY: what the system has written ends with a zero.
-    known.then(|| unsafe { CStr::from_ptr(name.as_ptr()) }.to_owned())
 }
 
 /// From now on directories are switched with ranks.
 #[cold]
 fn begin() {
-    let first = || Folder { name: folder_now().unwrap_or_default(), mask: mask_now() };
-    let _: &Folder = FIRST.get_or_init(|| runtime_heap(first));
+    let _: &Folder = FIRST.get_or_init(|| runtime_heap(Folder::now));
     IS_USED.store(true, Ordering::Relaxed);
 }
 
@@ -69,25 +63,22 @@ pub(crate) fn enter(slot: &SlotHeader) {
 #[cold]
 #[inline(never)]
 fn change(slot: &SlotHeader) {
-    // SAFETY: null, or what the rank has set, in its own heap.
+    // SAFETY: null, or what `changed` has put into the heap of the rank, which has not ended.
     let own = unsafe { slot.folder.get().cast::<Folder>().as_ref() };
     let wanted = own.map_or(0, |_| slot.id().0 + 1);
     let Some(place) = own.or_else(|| FIRST.get()) else { return };
     if NOW.swap(wanted, Ordering::Relaxed) != wanted {
-        // SAFETY: a string that ends with zero. A folder that is gone is gone for the rank, too.
-        unsafe {
-            libc::chdir(place.name.as_ptr());
-            libc::umask(place.mask);
-        }
+        // A folder that is gone is gone for the rank, too.
+        let _ = env::set_current_dir(&place.name);
+        sys::umask(place.mask);
     }
 }
 
 /// The rank has changed its directory or its mask to the PE's current one.
 fn changed(slot: &SlotHeader) {
-    let place = Box::new(Folder { name: folder_now().unwrap_or_default(), mask: mask_now() });
-    let before = slot.folder.replace(Box::into_raw(place).cast());
+    let before = slot.folder.replace(Box::into_raw(Box::new(Folder::now())).cast());
     if !before.is_null() {
-        // SAFETY: made here, by the same rank.
+        // SAFETY: the box that the rank's last call of this function has put there.
         drop(unsafe { Box::from_raw(before.cast::<Folder>()) });
     }
     NOW.store(slot.id().0 + 1, Ordering::Relaxed);
@@ -107,23 +98,20 @@ fn changing<R>(call: impl FnOnce() -> R) -> R {
 
 /// Copies the process's `errno` to the program's.
 fn with_errno(status: c_int) -> c_int {
-    // SAFETY: errno of this thread.
-    if status == -1 { fail(unsafe { *libc::__errno_location() }) } else { status }
+    if status == -1 { fail(of_process().get()) } else { status }
 }
 
 unsafe extern "C" fn chdir(path: *const c_char) -> c_int {
-    // SAFETY: the program gives a string.
+    // SAFETY: S4: the caller gives a C string.
     with_errno(changing(|| unsafe { libc::chdir(path) }))
 }
 
 unsafe extern "C" fn fchdir(folder: c_int) -> c_int {
-    // SAFETY: a plain call.
-    with_errno(changing(|| unsafe { libc::fchdir(folder) }))
+    with_errno(changing(|| sys::fchdir(folder)))
 }
 
 unsafe extern "C" fn umask(mask: libc::mode_t) -> libc::mode_t {
-    // SAFETY: a plain call.
-    changing(|| unsafe { libc::umask(mask) })
+    changing(|| sys::umask(mask))
 }
 
 /// The replacement for libc's function of this name.

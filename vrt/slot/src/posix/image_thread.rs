@@ -10,18 +10,19 @@
 //! state is in its own block, as is its result, until it ends.
 
 use std::cell::{Cell, RefCell};
-use std::ffi::{CStr, c_int, c_void};
+use std::ffi::{c_int, c_void};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use vrt_load::{Plan, Specific, thread_pointer};
 
 use crate::arena::{Arena, SlotId};
-use crate::heap_word::runtime_heap;
-use crate::image;
-use crate::posix::interpose::Real;
+use crate::heap_word::{running, runtime_heap};
+use crate::posix::errno::of_process;
+use crate::posix::interpose::{c_name, real};
 use crate::posix::signals::tables::{ThreadSignals, exchange_of_thread};
 use crate::posix::signals::threads::thread_ends;
+use crate::{image, sys};
 
 /// A function that is called when a thread ends, with its argument.
 type Destructor = (unsafe extern "C" fn(*mut c_void), *mut c_void);
@@ -58,18 +59,10 @@ fn threads() -> MutexGuard<'static, Vec<(libc::pthread_t, usize)>> {
 
 /// Makes the stack of the calling thread, of the process, executable.
 fn allow_execution_of_stack() {
-    // SAFETY: all zero is room for attributes, which are filled in and given back; the stack is this thread's.
-    unsafe {
-        let mut attributes: libc::pthread_attr_t = std::mem::zeroed();
-        if libc::pthread_getattr_np(libc::pthread_self(), &raw mut attributes) != 0 {
-            return;
-        }
-        let (mut start, mut len) = (std::ptr::null_mut(), 0);
-        if libc::pthread_attr_getstack(&raw const attributes, &raw mut start, &raw mut len) == 0 {
-            // Where it is refused, a function that needs it says so by a fault.
-            let _ = image::allow_execution(start as usize, start as usize + len);
-        }
-        libc::pthread_attr_destroy(&raw mut attributes);
+    if let Some(stack) = sys::stack_of_thread() {
+        // Where it is refused, a function that needs it says so by a fault.
+        // SAFETY: the stack on which this runs.
+        let _ = unsafe { image::allow_execution(stack.start, stack.end) };
     }
 }
 
@@ -101,8 +94,7 @@ pub fn are_there() -> bool {
 /// Whether one of them does something, or will by itself: it does not wait, without a time limit, for another thread to
 /// wake it. If the system does not report it, none does.
 pub fn act() -> bool {
-    // SAFETY: asks for the number of this thread.
-    let own = unsafe { libc::gettid() }.to_string();
+    let own = sys::gettid().to_string();
     runtime_heap(|| {
         let Ok(threads) = std::fs::read_dir("/proc/self/task") else { return false };
         threads.flatten().filter(|thread| thread.file_name() != *own).any(|thread| {
@@ -132,15 +124,18 @@ pub(crate) struct InImage {
 
 impl InImage {
     /// Lets the calling thread, which a rank has started, run in the image of that rank's slot, if it has one.
+    ///
+    /// # Safety
+    /// The rank of the slot has started this thread, for which `thread_is_made` has made these signals.
     #[inline(never)]
-    pub(crate) fn enter(slot: u32, signals: *mut ThreadSignals) -> Option<InImage> {
+    pub(crate) unsafe fn enter(slot: u32, signals: *mut ThreadSignals) -> Option<InImage> {
         let plan = image::program()?;
         let base = image::base(SlotId(slot))?;
         let (own, len) = (thread_pointer::get(), plan.thread_block_size());
         if plan.runs_code_on_stack() {
             runtime_heap(allow_execution_of_stack);
         }
-        // SAFETY: libc's allocator; the block is given back by `release`.
+        // SAFETY: `malloc` takes any length.
         let block = runtime_heap(|| unsafe { libc::malloc(len) });
         if block.is_null() {
             return None;
@@ -148,7 +143,8 @@ impl InImage {
         BLOCK.set(block);
         // The block has copies of these.
         image::set_of_thread(base, own);
-        // SAFETY: the block is new, the image filled, and no reference to a thread-local is kept.
+        // SAFETY: the block is new and long enough; `image_switch::begin` has filled the image of the rank that has
+        // started this thread. No reference to a thread-local is kept here.
         let pointer = unsafe {
             // From then on it is cancelled there.
             let mut threads = threads();
@@ -158,9 +154,10 @@ impl InImage {
             thread_pointer::set(pointer);
             pointer
         };
-        exchange_of_thread(signals);
+        // SAFETY: these signals are this thread's, says the caller.
+        unsafe { exchange_of_thread(signals) };
         if let Some(offset) = plan.symbol_in("libc.so", "__ctype_init") {
-            // SAFETY: libc's function, which each of its threads calls when it begins.
+            // SAFETY: libc's function of this name has this type, and each thread calls it when it begins.
             unsafe {
                 let function = (base + offset) as *const ();
                 std::mem::transmute::<*const (), unsafe extern "C" fn()>(function)();
@@ -173,38 +170,41 @@ impl InImage {
     #[inline(never)]
     fn call_destructors(&self) {
         while let Some((function, argument)) = AT_END.with_borrow_mut(Vec::pop) {
-            // SAFETY: the program registered it to be called now.
+            // SAFETY: it may be called now, says the caller of `at_end`.
             unsafe { function(argument) };
         }
-        self.end_specific();
-        thread_ends(exchange_of_thread(std::ptr::null_mut()));
+        // SAFETY: this thread's block; its program has returned.
+        unsafe { call_key_destructors(self.plan, self.base, self.pointer) };
+        // SAFETY: what `enter` has put there, which nobody uses after this thread.
+        unsafe { thread_ends(exchange_of_thread(std::ptr::null_mut())) };
         runtime_heap(|| threads().retain(|(_, pointer)| *pointer != self.pointer));
     }
 
     /// The thread has its own thread pointer again.
     #[inline(never)]
     fn has_left(&self) {
-        // SAFETY: the process's block of this thread, and the image's.
+        // SAFETY: `enter` has read `own` from the thread pointer, and filled the block of `pointer`, which is there still.
         unsafe { self.plan.copy_thread_result(self.own, self.pointer) };
         image::set_of_thread(0, self.own);
-    }
-
-    /// Calls the destructors of keys with the thread's values.
-    fn end_specific(&self) {
-        let InImage { plan, pointer, base, .. } = *self;
-        call_key_destructors(plan, base, pointer);
     }
 }
 
 /// The running rank's own thread ends: calls the destructors of keys with its values.
-pub fn end_specific_of_rank() {
+///
+/// # Safety
+/// The program does not use the values any more on this thread.
+pub unsafe fn end_specific_of_rank() {
     if let (Some(plan), Some(base)) = (image::program(), image::base_of_running()) {
-        call_key_destructors(plan, base, plan.thread_pointer(base));
+        // SAFETY: the rank's own block; the rest says the caller.
+        unsafe { call_key_destructors(plan, base, plan.thread_pointer(base)) };
     }
 }
 
 /// Calls the destructors of keys with the values in the block of a thread pointer.
-fn call_key_destructors(plan: &Plan, base: usize, pointer: usize) {
+///
+/// # Safety
+/// The block is the calling thread's, in the image at `base`, and its program does not use the values any more.
+unsafe fn call_key_destructors(plan: &Plan, base: usize, pointer: usize) {
     /// The number of rounds that POSIX requires, as destructors may set values.
     const ROUNDS: usize = 4;
     /// Libc's keys: an array of these.
@@ -215,14 +215,14 @@ fn call_key_destructors(plan: &Plan, base: usize, pointer: usize) {
     }
     let Some(keys) = plan.symbol_in("libc.so", "__pthread_keys") else { return };
     for _ in 0..ROUNDS {
-        // SAFETY: this thread's own block.
+        // SAFETY: the calling thread's block, says the caller.
         let taken = unsafe { plan.take_specific(pointer) };
         if taken.is_empty() {
             return;
         }
         for (key, Specific { sequence, value }) in taken {
-            // SAFETY: an element of libc's array, which is as long as numbers of keys go; the function is
-            // for this value.
+            // SAFETY: libc's array is as long as numbers of keys go; with this sequence number the destructor is the one
+            // that the program has given for the value.
             unsafe {
                 let key = ((base + keys) as *const Key).add(key);
                 if let (true, Some(destructor)) = ((*key).sequence == sequence, (*key).destructor) {
@@ -236,8 +236,7 @@ fn call_key_destructors(plan: &Plan, base: usize, pointer: usize) {
 impl Drop for InImage {
     fn drop(&mut self) {
         self.call_destructors();
-        // SAFETY: the process's thread pointer of this thread, and no thread-local is used on the other
-        // side of this in here.
+        // SAFETY: `enter` has read it on this thread; here no thread-local is used, and the functions are not inlined.
         unsafe { thread_pointer::set(self.own) };
         self.has_left();
     }
@@ -246,15 +245,12 @@ impl Drop for InImage {
 /// Frees the memory of this thread's block, at its very end: `pthread_exit` unwinds using its contents.
 pub(crate) fn release() {
     let block = BLOCK.replace(std::ptr::null_mut());
-    // SAFETY: null, or what `enter` has allocated, in which the thread does not run any more.
+    // SAFETY: null, or what `enter` has allocated; `has_left` came before.
     runtime_heap(|| unsafe { libc::free(block) });
 }
 
 /// POSIX `pthread_self`: the identity by which others know a thread.
-///
-/// # Safety
-/// As in C.
-pub unsafe extern "C" fn pthread_self() -> libc::pthread_t {
+pub extern "C" fn pthread_self() -> libc::pthread_t {
     match image::identity_of_thread() {
         // libc's identity of a thread is its thread pointer.
         0 => thread_pointer::get() as libc::pthread_t,
@@ -267,14 +263,13 @@ pub unsafe extern "C" fn pthread_self() -> libc::pthread_t {
 /// # Safety
 /// As in C.
 pub unsafe extern "C" fn pthread_cancel(thread: libc::pthread_t) -> c_int {
-    static REAL: Real = Real::new(c"pthread_cancel");
-    type Function = unsafe extern "C" fn(libc::pthread_t) -> c_int;
+    let real = real!(c"pthread_cancel", unsafe extern "C" fn(libc::pthread_t) -> c_int);
     // The thread does not give its block back meanwhile.
     let threads = threads();
     let known = threads.iter().find(|(own, _)| *own == thread);
     let thread = known.map_or(thread, |(_, pointer)| *pointer as libc::pthread_t);
-    // SAFETY: libc's function of this name has this type; a thread block looks like a thread of libc's.
-    unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.get())(thread) }
+    // SAFETY: S4; a thread block looks like a thread of libc's, and `threads` keeps it.
+    unsafe { real(thread) }
 }
 
 /// `pthread_getattr_np`, which knows the stack of a rank.
@@ -285,25 +280,21 @@ pub unsafe extern "C" fn pthread_getattr_np(
     thread: libc::pthread_t,
     attributes: *mut libc::pthread_attr_t,
 ) -> c_int {
-    static REAL: Real = Real::new(c"pthread_getattr_np");
-    static INIT: Real = Real::new(c"pthread_attr_init");
-    static SET_STACK: Real = Real::new(c"pthread_attr_setstack");
-    type Get = unsafe extern "C" fn(libc::pthread_t, *mut libc::pthread_attr_t) -> c_int;
-    type Init = unsafe extern "C" fn(*mut libc::pthread_attr_t) -> c_int;
-    type SetStack =
-        unsafe extern "C" fn(*mut libc::pthread_attr_t, *mut c_void, libc::size_t) -> c_int;
-    let slot = crate::heap_word::heap_in_use();
-    // SAFETY: libc's functions of these names have these types; the caller keeps their contract.
+    type Attributes = *mut libc::pthread_attr_t;
+    type Get = unsafe extern "C" fn(libc::pthread_t, Attributes) -> c_int;
+    type Init = unsafe extern "C" fn(Attributes) -> c_int;
+    type SetStack = unsafe extern "C" fn(Attributes, *mut c_void, libc::size_t) -> c_int;
+    // SAFETY: S4.
     unsafe {
-        match Arena::current() {
-            Some(arena) if !slot.is_null() && thread == pthread_self() => {
-                let id = (*slot).id();
+        match (Arena::current(), running()) {
+            (Some(arena), Some(slot)) if thread == pthread_self() => {
+                let id = slot.id();
                 let (start, end) = (arena.layout.stack_limit(id), arena.layout.top(id));
-                let init = std::mem::transmute::<*mut c_void, Init>(INIT.get())(attributes);
-                let set = std::mem::transmute::<*mut c_void, SetStack>(SET_STACK.get());
+                let init = real!(c"pthread_attr_init", Init)(attributes);
+                let set = real!(c"pthread_attr_setstack", SetStack);
                 if init != 0 { init } else { set(attributes, start as *mut c_void, end - start) }
             }
-            _ => std::mem::transmute::<*mut c_void, Get>(REAL.get())(thread, attributes),
+            _ => real!(c"pthread_getattr_np", Get)(thread, attributes),
         }
     }
 }
@@ -315,20 +306,13 @@ macro_rules! of_the_caller {
     ($(fn $name:ident($($argument:ident: $type:ty),*) = $ask:expr;)*) => {
         $(
             unsafe extern "C" fn $name(thread: libc::pthread_t, $($argument: $type),*) -> c_int {
-                static REAL: Real = Real::new(match CStr::from_bytes_with_nul(
-                    concat!(stringify!($name), "\0").as_bytes(),
-                ) {
-                    Ok(name) => name,
-                    Err(_) => unreachable!(),
-                });
                 type Function = unsafe extern "C" fn(libc::pthread_t, $($type),*) -> c_int;
-                // SAFETY: libc's function of this name has this type; the caller keeps its contract, which is
-                // that of what is asked instead.
+                // SAFETY: S4, also for what is asked instead, which takes the same places.
                 unsafe {
                     if thread == pthread_self() {
                         return status_of($ask);
                     }
-                    std::mem::transmute::<*mut c_void, Function>(REAL.get())(thread, $($argument),*)
+                    real!(c_name(concat!(stringify!($name), "\0")), Function)(thread, $($argument),*)
                 }
             }
         )*
@@ -370,7 +354,7 @@ const CALLER: libc::pid_t = 0;
 /// The return value of functions on threads: the error number.
 fn status_of(result: c_int) -> c_int {
     match result {
-        -1 => std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL),
+        -1 => of_process().get(),
         _ => 0,
     }
 }

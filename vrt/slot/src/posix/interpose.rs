@@ -18,8 +18,32 @@ pub struct InFront {
     pub address: *const (),
 }
 
-// SAFETY: the address of a function.
+// SAFETY: the address is that of a function, of which nothing is changed.
 unsafe impl Sync for InFront {}
+
+/// libc's function of a name, as a pointer to a function of a type: what [`Real::get`] finds, or, after `of_process`,
+/// what [`Real::of_process`] does.
+macro_rules! real {
+    ($name:expr, $type:ty) => {
+        $crate::posix::interpose::real!(get $name, $type)
+    };
+    ($which:ident $name:expr, $type:ty) => {{
+        static REAL: $crate::posix::interpose::Real = $crate::posix::interpose::Real::new($name);
+        #[allow(unused_unsafe, reason = "it may be called at once, in an unsafe block")]
+        // SAFETY: a pointer to a function that only an unsafe call uses, for which S4 gives it this type.
+        let function = unsafe { std::mem::transmute::<*mut std::ffi::c_void, $type>(REAL.$which()) };
+        function
+    }};
+}
+pub(crate) use real;
+
+/// A name for C, from one that ends with a NUL.
+pub(crate) const fn c_name(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("a name ends with its only NUL"),
+    }
+}
 
 /// The next definition of a symbol, looked up once: libc's, or that of the rank's own libc.
 pub struct Real {
@@ -95,7 +119,8 @@ impl Real {
     /// Whether libc has the function.
     pub(crate) fn exists(&self) -> bool {
         if self.address.load(Ordering::Relaxed).is_null() {
-            // SAFETY: a valid C string; the loader's own allocations belong to the process.
+            // What the loader allocates belongs to the process.
+            // SAFETY: a C string.
             let found =
                 runtime_heap(|| unsafe { libc::dlsym(libc::RTLD_NEXT, self.name.as_ptr()) });
             self.address.store(found, Ordering::Relaxed);

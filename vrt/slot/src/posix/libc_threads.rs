@@ -4,7 +4,8 @@
 use std::ffi::{CStr, c_int};
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::posix::errno::fail;
+use crate::posix::errno::{fail, of_process};
+use crate::posix::interpose::c_name;
 use crate::{heap_word, report};
 
 /// Reports it, once per process for each function.
@@ -25,13 +26,7 @@ macro_rules! refused {
         $(
             unsafe extern "C" fn $name() -> c_int {
                 static IS_SAID: AtomicBool = AtomicBool::new(false);
-                refuse(
-                    match CStr::from_bytes_with_nul(concat!(stringify!($name), "\0").as_bytes()) {
-                        Ok(name) => name,
-                        Err(_) => c"",
-                    },
-                    &IS_SAID,
-                );
+                refuse(c_name(concat!(stringify!($name), "\0")), &IS_SAID);
                 fail(libc::ENOSYS);
                 $result
             }
@@ -63,15 +58,15 @@ pub(crate) fn refuse_timer() -> c_int {
 /// POSIX `mq_notify`, except for notifications that request a thread.
 unsafe extern "C" fn mq_notify(queue: c_int, event: *const libc::sigevent) -> c_int {
     static IS_SAID: AtomicBool = AtomicBool::new(false);
-    // SAFETY: null, or the caller's description.
-    let event_of_caller = unsafe { event.as_ref() };
-    if event_of_caller.is_some_and(|event| event.sigev_notify == libc::SIGEV_THREAD) {
+    // SAFETY: S4: null, or a description.
+    let described = unsafe { event.as_ref() };
+    if described.is_some_and(|event| event.sigev_notify == libc::SIGEV_THREAD) {
         refuse(c"mq_notify with SIGEV_THREAD", &IS_SAID);
         return fail(libc::ENOSYS);
     }
-    // SAFETY: the caller keeps the contract.
+    // SAFETY: S4: the system call takes the same.
     match unsafe { libc::syscall(libc::SYS_mq_notify, queue, event) } {
-        -1 => fail(std::io::Error::last_os_error().raw_os_error().unwrap_or(libc::EINVAL)),
+        -1 => fail(of_process().get()),
         _ => 0,
     }
 }

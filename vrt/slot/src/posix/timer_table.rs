@@ -67,7 +67,7 @@ impl Timer {
     /// Deletes it.
     pub(super) fn end(&self) {
         if self.is_made.swap(false, Ordering::AcqRel) {
-            // SAFETY: the rank's own timer.
+            // SAFETY: the call takes a number; `begin` has set it to that of a timer of the rank's.
             unsafe { libc::syscall(libc::SYS_timer_delete, self.kernels()) };
         }
     }

@@ -2,18 +2,19 @@
 //! of `timer_create`. Each is a kernel timer for the PE's thread, whose nudge identifies the timer, and becomes the
 //! rank's signal (`signals`). A rank is pinned while it has one.
 
-use std::ffi::{c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint};
 use std::sync::atomic::Ordering;
 
 use crate::arena::SlotHeader;
 use crate::held::Kind;
 use crate::posix::errno::fail;
-use crate::posix::interpose::Real;
+use crate::posix::interpose::real;
 use crate::posix::libc_threads;
 use crate::posix::signals::nudge::{self, Bears};
 use crate::posix::signals::tables::{caller, existing, of_slot, slot_of_caller};
 use crate::posix::timer_table::{KINDS, MOST, Timer};
 use crate::register::{self, hold};
+use crate::sys::Plain;
 
 /// The rank of a slot has ended, and with it its timers.
 pub(crate) fn end(slot: &SlotHeader) {
@@ -41,18 +42,15 @@ unsafe extern "C-unwind" fn setitimer(
     new: *const libc::itimerval,
     old: *mut libc::itimerval,
 ) -> c_int {
-    static REAL: Real = Real::new(c"setitimer");
     type Function =
         unsafe extern "C" fn(c_int, *const libc::itimerval, *mut libc::itimerval) -> c_int;
     let kind = usize::try_from(which).ok().filter(|which| *which < KINDS.len());
-    // SAFETY: the program gives a time, or null.
+    // SAFETY: S4: a time, or null.
     let (Some(slot), Some(caller), Some(kind), Some(time)) =
         (slot_of_caller(), caller(), kind, unsafe { new.as_ref() })
     else {
-        // SAFETY: libc's function of this name has this type, and the caller keeps its contract.
-        return unsafe {
-            std::mem::transmute::<*mut c_void, Function>(REAL.get())(which, new, old)
-        };
+        // SAFETY: S4.
+        return unsafe { real!(c"setitimer", Function)(which, new, old) };
     };
     let (own, key) = (slot.id().0, key(slot.id().0, kind));
     let is_set = time.it_value.tv_sec != 0 || time.it_value.tv_usec != 0;
@@ -65,26 +63,27 @@ unsafe extern "C-unwind" fn setitimer(
         timer.begin(made, signal, 0);
         hold(Kind::Timer, key);
     }
-    // SAFETY: zeros are valid times; the timer is the rank's, and the program gives room for a time, or null.
-    unsafe {
-        let mut before: libc::itimerspec = std::mem::zeroed();
-        if timer.is_made() {
-            let spec = libc::itimerspec {
-                it_interval: to_spec(&time.it_interval),
-                it_value: to_spec(&time.it_value),
-            };
-            let made = timer.kernels();
-            libc::syscall(libc::SYS_timer_settime, made, 0, &raw const spec, &raw mut before);
-            if !is_set {
-                caller.collect();
-                timer.end();
-                register::take(Kind::Timer, key);
-            }
+    let mut before = libc::itimerspec::zeroed();
+    if timer.is_made() {
+        let spec = libc::itimerspec {
+            it_interval: to_spec(&time.it_interval),
+            it_value: to_spec(&time.it_value),
+        };
+        let made = timer.kernels();
+        // SAFETY: the kernel's timer of this number reads `spec` and writes `before`.
+        unsafe {
+            libc::syscall(libc::SYS_timer_settime, made, 0, &raw const spec, &raw mut before)
+        };
+        if !is_set {
+            caller.collect();
+            timer.end();
+            register::take(Kind::Timer, key);
         }
-        if let Some(old) = old.as_mut() {
-            old.it_interval = to_value(&before.it_interval);
-            old.it_value = to_value(&before.it_value);
-        }
+    }
+    // SAFETY: S4: room for a time, or null.
+    if let Some(old) = unsafe { old.as_mut() } {
+        old.it_interval = to_value(&before.it_interval);
+        old.it_value = to_value(&before.it_value);
     }
     // Once it is set anew, there is no tick any more of what it was.
     caller.deliver(std::ptr::null_mut());
@@ -95,9 +94,9 @@ unsafe extern "C" fn getitimer(which: c_int, now: *mut libc::itimerval) -> c_int
     let kind = usize::try_from(which).ok().filter(|which| *which < KINDS.len());
     let (Some(kind), false) = (kind, now.is_null()) else { return fail(libc::EINVAL) };
     let timer = existing().map(|caller| &caller.signals.timers.0[kind]);
-    // SAFETY: zeros are valid times; the timer is the rank's, and the program gives room for a time.
+    let mut spec = libc::itimerspec::zeroed();
+    // SAFETY: the kernel's timer writes `spec`; `now` has room for a time (S4).
     unsafe {
-        let mut spec: libc::itimerspec = std::mem::zeroed();
         if let Some(timer) = timer.filter(|timer| timer.is_made()) {
             libc::syscall(libc::SYS_timer_gettime, timer.kernels(), &raw mut spec);
         }
@@ -112,7 +111,7 @@ unsafe extern "C-unwind" fn alarm(seconds: c_uint) -> c_uint {
     let time = libc::timeval { tv_sec: seconds.into(), tv_usec: 0 };
     let new = libc::itimerval { it_interval: none, it_value: time };
     let mut old = libc::itimerval { it_interval: none, it_value: none };
-    // SAFETY: pointers to locals.
+    // SAFETY: `new` is readable, `old` writable.
     unsafe { setitimer(libc::ITIMER_REAL as c_int, &raw const new, &raw mut old) };
     old.it_value.tv_sec as c_uint + c_uint::from(old.it_value.tv_usec > 0)
 }
@@ -126,7 +125,7 @@ unsafe extern "C-unwind" fn ualarm(first: c_uint, then: c_uint) -> c_uint {
     };
     let new = libc::itimerval { it_interval: time(then), it_value: time(first) };
     let mut old = libc::itimerval { it_interval: time(0), it_value: time(0) };
-    // SAFETY: pointers to locals.
+    // SAFETY: `new` is readable, `old` writable.
     unsafe { setitimer(libc::ITIMER_REAL as c_int, &raw const new, &raw mut old) };
     old.it_value.tv_sec as c_uint * SECOND + old.it_value.tv_usec as c_uint
 }
@@ -137,19 +136,16 @@ pub(crate) unsafe extern "C" fn timer_create(
     event: *mut libc::sigevent,
     place: *mut libc::timer_t,
 ) -> c_int {
-    static REAL: Real = Real::new(c"timer_create");
     type Function =
         unsafe extern "C" fn(libc::clockid_t, *mut libc::sigevent, *mut libc::timer_t) -> c_int;
-    // SAFETY: null, or the caller's description.
+    // SAFETY: S4: null, or a description.
     let asked = unsafe { event.as_ref() };
     if asked.is_some_and(|event| event.sigev_notify == libc::SIGEV_THREAD) {
         return libc_threads::refuse_timer();
     }
     let (Some(slot), Some(caller)) = (slot_of_caller(), caller()) else {
-        // SAFETY: libc's function of this name has this type, and the caller keeps its contract.
-        return unsafe {
-            std::mem::transmute::<*mut c_void, Function>(REAL.get())(clock, event, place)
-        };
+        // SAFETY: S4.
+        return unsafe { real!(c"timer_create", Function)(clock, event, place) };
     };
     let signal = match asked.map(|event| (event.sigev_notify, event.sigev_signo)) {
         None => libc::SIGALRM,
@@ -172,7 +168,7 @@ pub(crate) unsafe extern "C" fn timer_create(
     let value = asked.map_or(made as usize, |event| event.sigev_value.sival_ptr as usize);
     timers[which].begin(made, signal, value);
     hold(Kind::Timer, key(own, which));
-    // SAFETY: the caller gives room for it.
+    // SAFETY: S4: room for a timer.
     unsafe { place.write(made) };
     0
 }
@@ -188,8 +184,6 @@ fn named(timer: libc::timer_t) -> Option<(&'static Timer, usize)> {
 }
 
 unsafe extern "C" fn timer_delete(timer: libc::timer_t) -> c_int {
-    static REAL: Real = Real::new(c"timer_delete");
-    type Function = unsafe extern "C" fn(libc::timer_t) -> c_int;
     if let (Some((timer, key)), Some(caller)) = (named(timer), existing()) {
         timer.end();
         register::take(Kind::Timer, key);
@@ -198,18 +192,16 @@ unsafe extern "C" fn timer_delete(timer: libc::timer_t) -> c_int {
         caller.signals.forget_timer(signal, number);
         return 0;
     }
-    // SAFETY: libc's function of this name has this type, and the caller keeps its contract.
-    unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.get())(timer) }
+    // SAFETY: S4.
+    unsafe { real!(c"timer_delete", unsafe extern "C" fn(libc::timer_t) -> c_int)(timer) }
 }
 
 unsafe extern "C" fn timer_getoverrun(timer: libc::timer_t) -> c_int {
-    static REAL: Real = Real::new(c"timer_getoverrun");
-    type Function = unsafe extern "C" fn(libc::timer_t) -> c_int;
     if let Some((timer, _)) = named(timer) {
         return timer.overrun.load(Ordering::Relaxed).min(c_int::MAX as u32) as c_int;
     }
-    // SAFETY: libc's function of this name has this type, and the caller keeps its contract.
-    unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.get())(timer) }
+    // SAFETY: S4.
+    unsafe { real!(c"timer_getoverrun", unsafe extern "C" fn(libc::timer_t) -> c_int)(timer) }
 }
 
 /// The replacement for libc's function of this name.

@@ -1,7 +1,6 @@
 //! The coroutine in a slot.
 //!
-//! The only unsafe interface is [`Body::resume`]: the caller guarantees that it owns the slot. The
-//! coroutine never outlives its slot's memory and owns nothing that must be dropped: an abandoned
+//! The coroutine never outlives its slot's memory and owns nothing that must be dropped: an abandoned
 //! one is forgotten with the slot (no destructors run, as with `exec`).
 
 use std::cell::{Cell, RefCell};
@@ -25,8 +24,8 @@ impl Suspended {
     /// It is suspended in this slot, the calling PE owns that, and no rank runs on this thread.
     #[inline(always)]
     unsafe fn resume(this: *const Suspended, slot: *mut SlotHeader) -> Resumed {
-        // SAFETY: as the caller promises, and so the stack is not in use. Only raw pointers are kept, because the
-        // rank itself uses these fields while it runs.
+        // SAFETY: the rank is suspended, says the caller: T1. Only raw pointers are kept, because the rank itself uses
+        // these fields while it runs.
         unsafe {
             let (own, other) = ((*this).end_of_loop.as_ptr(), (*this).end.as_ptr());
             match switch::switch(own, other, slot as usize) {
@@ -42,7 +41,7 @@ impl Suspended {
     /// It is the running rank.
     #[inline(always)]
     unsafe fn suspend(&self, message: usize) {
-        // SAFETY: the rank runs, says the caller, so the loop has resumed it.
+        // SAFETY: the rank runs, says the caller, so the loop has resumed it: T1.
         unsafe { switch::switch(self.end.as_ptr(), self.end_of_loop.as_ptr(), message) };
     }
 }
@@ -60,8 +59,7 @@ impl Body {
     pub unsafe fn start(slot: *mut SlotHeader, id: SlotId, program: Program) {
         let Some(arena) = Arena::current() else { return };
         let top = arena.layout.top(id);
-        // SAFETY: the stack is the caller's, at least 64 KiB long, and its lowest part is the slot's guard, installed
-        // before the rank is first resumed in a process.
+        // SAFETY: the stack is the caller's, and at least 64 KiB long (`SlotSizes`), above a guard (`install_guard`).
         let end = unsafe { switch::prepare(top, begin) };
         let suspended = Suspended {
             end: Cell::new(end),
@@ -72,7 +70,7 @@ impl Body {
             inner: RefCell::new(Vec::new()),
             has_inner: Cell::new(false),
         };
-        // SAFETY: the caller owns the slot.
+        // SAFETY: S2, T2.
         unsafe { (*slot).body.get().write(Body::Suspended(suspended)) };
     }
 
@@ -82,8 +80,8 @@ impl Body {
     /// The calling PE owns the slot, no rank runs on this thread, and the body is suspended.
     #[inline]
     pub unsafe fn resume(slot: *mut SlotHeader) -> Resumed {
-        // SAFETY: as the caller promises. Only a raw pointer to the coroutine is kept, because the rank
-        // itself reads the fields beside it while it runs.
+        // SAFETY: the promises of `Suspended::resume`, `use_heap` and `image_switch` are those of this caller. Only a raw
+        // pointer to the coroutine is kept, because the rank itself reads the fields beside it while it runs.
         unsafe {
             let Some(coroutine) = Body::coroutine(slot) else { return Body::resume_thread(slot) };
             heap_word::use_heap(slot);
@@ -112,7 +110,7 @@ impl Body {
         mut next: impl FnMut() -> Option<*mut SlotHeader>,
     ) -> (*mut SlotHeader, Resumed) {
         let mut slot = first;
-        // SAFETY: as the caller promises; and see there.
+        // SAFETY: as in `resume`, for each rank that runs; between `enter` and `leave` no thread-local is used by name.
         unsafe {
             let Some(mut coroutine) = Body::coroutine(slot) else {
                 return (slot, Body::resume_thread(slot));
@@ -148,7 +146,7 @@ impl Body {
     /// The calling PE owns the slot.
     #[inline(always)]
     unsafe fn coroutine(slot: *mut SlotHeader) -> Option<*const Suspended> {
-        // SAFETY: as the caller promises.
+        // SAFETY: S2, T2.
         match unsafe { &*(*slot).body.get() } {
             Body::Suspended(this) => Some(this),
             Body::None | Body::Thread(_) => None,
@@ -159,11 +157,12 @@ impl Body {
     /// As for `resume`.
     #[cold]
     unsafe fn resume_thread(slot: *mut SlotHeader) -> Resumed {
-        // SAFETY: as the caller promises.
-        match unsafe { &*(*slot).body.get() } {
-            // SAFETY: as the caller promises.
-            Body::Thread(this) => unsafe { this.resume(slot) },
-            _ => Resumed::Returned(0),
+        // SAFETY: S2, T2; the loop of the rank's PE calls this, and no rank runs.
+        unsafe {
+            match &*(*slot).body.get() {
+                Body::Thread(this) => this.resume(slot),
+                _ => Resumed::Returned(0),
+            }
         }
     }
 
@@ -173,7 +172,7 @@ impl Body {
     /// The calling PE owns the slot.
     #[inline(always)]
     pub unsafe fn has_image(slot: *mut SlotHeader) -> bool {
-        // SAFETY: as the caller promises.
+        // SAFETY: S2.
         unsafe { (*slot).thread_pointer.get() != 0 && Body::coroutine(slot).is_some() }
     }
 
@@ -182,7 +181,7 @@ impl Body {
     /// # Safety
     /// The calling PE owns the slot.
     pub unsafe fn is_thread(slot: *mut SlotHeader) -> bool {
-        // SAFETY: as the caller promises.
+        // SAFETY: S2, T2.
         matches!(unsafe { &*(*slot).body.get() }, Body::Thread(_))
     }
 }
@@ -198,8 +197,7 @@ fn ask(next: &mut impl FnMut() -> Option<*mut SlotHeader>) -> Option<*mut SlotHe
 /// # Safety
 /// Its PE, which owns the slot with this address, has switched to it.
 unsafe extern "C" fn begin(slot: usize) -> ! {
-    // SAFETY: the rank runs only while its PE owns the slot, and the body is neither moved nor replaced before the
-    // program is over.
+    // SAFETY: S2, T2.
     if let Body::Suspended(this) = unsafe { &*(*(slot as *mut SlotHeader)).body.get() } {
         this.first_frame.set((&raw const slot).addr());
         allocator::look();
@@ -207,7 +205,7 @@ unsafe extern "C" fn begin(slot: usize) -> ! {
             true => own_thread_locals::run(this.program),
             false => run_program(this.program),
         };
-        // SAFETY: as above. Nobody resumes it any more.
+        // SAFETY: it is the rank that runs, and nobody resumes it any more.
         unsafe { this.suspend(RETURNED | status as u32 as usize) };
     }
     std::process::abort()
@@ -216,7 +214,8 @@ unsafe extern "C" fn begin(slot: usize) -> ! {
 fn run_program(program: Program) -> i32 {
     status_of(catch_unwind(AssertUnwindSafe(|| {
         let status = program();
-        locals::end();
+        // SAFETY: the program has ended.
+        unsafe { locals::end() };
         status
     })))
 }
@@ -224,12 +223,8 @@ fn run_program(program: Program) -> i32 {
 /// The body of the rank that runs on this thread.
 #[inline(always)]
 fn current() -> Option<&'static Suspended> {
-    let slot = heap_word::heap_in_use();
-    if slot.is_null() {
-        return None;
-    }
-    // SAFETY: the heap in use is the running rank's, whose body is suspended or running.
-    match unsafe { &*(*slot).body.get() } {
+    // SAFETY: S3, T2.
+    match unsafe { &*heap_word::running()?.body.get() } {
         Body::Suspended(this) => Some(this),
         Body::None | Body::Thread(_) => None,
     }
@@ -283,17 +278,20 @@ fn wake_all_inner(this: &Suspended) {
 #[inline]
 pub(crate) fn suspend() {
     let Some(this) = current() else { return thread::suspend() };
-    // SAFETY: the heap in use is the running rank's.
+    // SAFETY: S3: the rank that runs.
     unsafe { this.suspend(SUSPENDED) };
     forget_registers();
 }
 
-/// Runs `f`, which must not panic, on the stack of the PE's loop, for the current rank, which is not suspended; `None`
-/// if the loop has no such stack.
-pub(crate) fn on_pe_stack<R>(f: impl FnOnce() -> R + Send) -> Option<R> {
+/// Runs `f`, which must not panic, on the stack of the PE's loop, for the current rank; `None` if the loop has no such
+/// stack.
+///
+/// # Safety
+/// `f` does not suspend the rank.
+pub(crate) unsafe fn on_pe_stack<R>(f: impl FnOnce() -> R) -> Option<R> {
     struct Call<F, R>(Option<F>, Option<R>);
     unsafe extern "C" fn call<F: FnOnce() -> R, R>(call: *mut u8) {
-        // SAFETY: what is given below.
+        // SAFETY: `call_on` is given a `Call` below.
         let call = unsafe { &mut *call.cast::<Call<F, R>>() };
         call.1 = call.0.take().map(|f| f());
     }
@@ -303,7 +301,7 @@ pub(crate) fn on_pe_stack<R>(f: impl FnOnce() -> R + Send) -> Option<R> {
     let this = current()?;
     let mut call = Call(Some(f), None);
     this.end.set(stack_pointer() - switch::SAVED);
-    // SAFETY: the loop has resumed this rank and waits; `f` may run anywhere, and its caller's frame stays.
+    // SAFETY: T1: the loop waits, and so it does until `f` has returned, which does not suspend the rank.
     unsafe { switch::call_on(this.end_of_loop.get(), function(&call), (&raw mut call).cast()) };
     call.1
 }
@@ -313,7 +311,7 @@ pub(crate) fn on_pe_stack<R>(f: impl FnOnce() -> R + Send) -> Option<R> {
 #[inline(always)]
 fn stack_pointer() -> usize {
     let address: usize;
-    // SAFETY: only reads the register.
+    // SAFETY: reads a register.
     unsafe {
         #[cfg(target_arch = "x86_64")]
         std::arch::asm!("mov {}, rsp", out(reg) address, options(nomem, nostack, preserves_flags));
@@ -328,7 +326,7 @@ fn stack_pointer() -> usize {
 #[inline(always)]
 fn forget_registers() {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: only declares, and clears, registers that the compiler may use.
+    // SAFETY: the compiler knows that these registers are changed.
     unsafe {
         std::arch::asm!(
             "xor r12d, r12d", "xor r13d, r13d", "xor r14d, r14d", "xor r15d, r15d",

@@ -34,19 +34,24 @@ pub unsafe fn destroy_what_it_makes(f: impl FnOnce()) -> usize {
     let before = MADE.replace(&raw mut made);
     f();
     MADE.set(before);
-    // SAFETY: `f` has returned, so nobody else has the list.
+    // SAFETY: `f` has returned, so nobody has the list any more: `MADE` is what it was.
     let made = unsafe { (&raw const made).read() };
     for (destructor, object) in made.destructors.into_iter().flatten() {
-        // SAFETY: the compiler registered it for this thread-local, to be called once, when nobody refers to
-        // it any more; the libc does not know of it.
+        // SAFETY: it may be called once, says the caller of `is_taken`, and nothing refers to the object, says this one's.
         unsafe { destructor(object) };
     }
     made.count
 }
 
 /// A thread-local was created: returns whether its destructor is called by [`destroy_what_it_makes`].
-pub(crate) fn is_taken(destructor: unsafe extern "C" fn(*mut c_void), object: *mut c_void) -> bool {
-    // SAFETY: the list of a call that has not returned, which only this thread uses.
+///
+/// # Safety
+/// The destructor may be called once with the object, on this thread, and is by nobody else if this returns true.
+pub(crate) unsafe fn is_taken(
+    destructor: unsafe extern "C" fn(*mut c_void),
+    object: *mut c_void,
+) -> bool {
+    // SAFETY: null, or the list of a call of `destroy_what_it_makes` that has not returned, on this thread.
     let Some(made) = (unsafe { MADE.get().as_mut() }) else { return false };
     let Some(free) = made.destructors.get_mut(made.count) else { return false };
     *free = Some((destructor, object));
@@ -77,7 +82,7 @@ mod tests {
     fn what_is_made_meanwhile_is_gone_and_nothing_else() {
         std::thread::spawn(|| {
             LATER.with(|_| {});
-            // SAFETY: it is not referred to.
+            // SAFETY: nothing refers to `NOW`.
             let made = unsafe { destroy_what_it_makes(|| NOW.with(|_| {})) };
             assert_eq!((made, DROPPED.get()), (1, 1));
             assert!(NOW.try_with(|_| {}).is_err() && LATER.try_with(|_| {}).is_ok());

@@ -14,8 +14,12 @@
 //! Setting the thread pointer takes as long as all the rest of a switch, so the loop determines the next rank with the
 //! thread pointer of the one that has just stopped; for everything else it uses its own.
 //!
-//! Invariants: a thread-local of the runtime cannot be written in ranks and read in the loop, or the other way round:
-//! such data belongs to the PE's state. The copies of `heap_word` say that the rank runs, as they are made while it does.
+//! Invariants:
+//! - A thread-local of the runtime cannot be written in ranks and read in the loop, or the other way round: such data
+//!   belongs to the PE's state. The copies of `heap_word` say that the rank runs, as they are made while it does.
+//! - I1. Functions that set the thread pointer, or run between two that do, are not inlined into others, and use no
+//!   thread-local by name ([`thread_pointer`]).
+//! - I2. The thread pointer of a slot is 0, or that of its image, which [`begin`] has filled.
 
 use std::sync::atomic::Ordering;
 
@@ -39,10 +43,9 @@ const FIRST_NUMBER: i32 = 0x2000_0000;
 /// to a thread-local variable, and uses none itself afterwards (see [`thread_pointer`]).
 #[inline(never)]
 pub unsafe fn begin() -> Option<usize> {
-    let (plan, slot) = (plan()?, heap_word::heap_in_use());
-    // SAFETY: the heap in use is the running rank's.
-    let base = base(unsafe { (*slot).id() })?;
-    // SAFETY: the image's range is the slot's, which the calling PE owns.
+    let (plan, slot) = (plan()?, heap_word::running()?);
+    let base = base(slot.id())?;
+    // SAFETY: the image is the running rank's, which has not used it yet, says the caller; I1.
     unsafe {
         let is_copied = image::is_copied();
         plan.populate(base, is_copied);
@@ -50,14 +53,14 @@ pub unsafe fn begin() -> Option<usize> {
             plan.copy_code(base);
         }
         plan.fill(base);
-        plan.set_thread_number(base, FIRST_NUMBER + (*slot).rank.get() as i32);
-        (*slot).thread_pointer.set(plan.thread_pointer(base));
-        (*slot).thread_locals_of.set(heap_word::pe_of_thread());
+        plan.set_thread_number(base, FIRST_NUMBER + slot.rank.get() as i32);
+        slot.thread_pointer.set(plan.thread_pointer(base));
+        slot.thread_locals_of.set(heap_word::pe_of_thread());
         thread_pointer::set(plan.thread_pointer(base));
-        folders::enter(&*slot);
-        FloatingPoint::keep((*slot).floating_point.as_ptr());
-        (*(*slot).floating_point.as_ptr()).change(&FloatingPoint::USUAL);
     }
+    folders::enter(slot);
+    FloatingPoint::keep(&slot.floating_point);
+    slot.floating_point.get().change(&FloatingPoint::USUAL);
     Some(base)
 }
 
@@ -68,7 +71,7 @@ pub unsafe fn begin() -> Option<usize> {
 #[inline(never)]
 pub(crate) unsafe fn end() {
     let (slot, thread) = (heap_word::heap_in_use(), LoopThread::of_rank());
-    // SAFETY: the heap in use is the running rank's.
+    // SAFETY: S3; the loop's own thread pointer, and I1.
     unsafe {
         thread.use_heap(thread.pointer, slot);
         (*slot).thread_pointer.set(0);
@@ -79,10 +82,10 @@ pub(crate) unsafe fn end() {
 /// The rank of a slot with an image is about to run on this thread.
 ///
 /// # Safety
-/// The calling PE owns the slot.
+/// The calling PE owns the slot, whose rank has an image and is about to be resumed; `thread` is the calling thread.
 #[inline(always)]
 pub(crate) unsafe fn enter(slot: *mut SlotHeader, thread: LoopThread) {
-    // SAFETY: as the caller promises.
+    // SAFETY: S2, I1, I2; the rank is about to be resumed, says the caller.
     unsafe {
         thread.use_heap(thread.pointer, slot);
         if (*slot).thread_locals_of.get() != thread.pe {
@@ -90,7 +93,7 @@ pub(crate) unsafe fn enter(slot: *mut SlotHeader, thread: LoopThread) {
         }
         thread_pointer::set((*slot).thread_pointer.get());
         folders::enter(&*slot);
-        (*(*slot).floating_point.as_ptr()).enter();
+        (*slot).floating_point.get().enter();
         if (*slot).has_signal.load(Ordering::Relaxed) {
             signals::run_before_resuming(&*slot);
         }
@@ -104,9 +107,9 @@ pub(crate) unsafe fn enter(slot: *mut SlotHeader, thread: LoopThread) {
 /// As for [`enter`], which came before, or [`begin`].
 #[inline(always)]
 pub(crate) unsafe fn stop(slot: *mut SlotHeader) -> usize {
-    // SAFETY: as the caller promises.
+    // SAFETY: S2.
     unsafe {
-        FloatingPoint::keep((*slot).floating_point.as_ptr());
+        FloatingPoint::keep(&(*slot).floating_point);
         (*slot).thread_pointer.get()
     }
 }
@@ -117,9 +120,9 @@ pub(crate) unsafe fn stop(slot: *mut SlotHeader) -> usize {
 /// As for [`stop`], which came before.
 #[inline(always)]
 pub(crate) unsafe fn leave(slot: *mut SlotHeader, own: usize) {
-    // SAFETY: as the caller promises.
+    // SAFETY: S2, I1; the thread pointer is this thread's own, says the caller.
     unsafe {
-        (*(*slot).floating_point.as_ptr()).leave();
+        (*slot).floating_point.get().leave();
         thread_pointer::set(own);
     }
 }
@@ -130,7 +133,7 @@ pub(crate) unsafe fn leave(slot: *mut SlotHeader, own: usize) {
 /// As for those.
 #[inline(always)]
 pub(crate) unsafe fn change(from: *mut SlotHeader, slot: *mut SlotHeader, thread: LoopThread) {
-    // SAFETY: as the caller promises.
+    // SAFETY: as in `leave` for the one, and as in `enter` for the other.
     unsafe {
         if (*slot).thread_locals_of.get() != thread.pe {
             refresh(slot, thread);
@@ -142,7 +145,7 @@ pub(crate) unsafe fn change(from: *mut SlotHeader, slot: *mut SlotHeader, thread
         // For who looks at the thread from beside it.
         thread.use_heap(thread.pointer, slot);
         folders::enter(&*slot);
-        (*(*from).floating_point.as_ptr()).change(&*(*slot).floating_point.as_ptr());
+        (*from).floating_point.get().change(&(*slot).floating_point.get());
         if (*slot).has_signal.load(Ordering::Relaxed) {
             signals::run_before_resuming(&*slot);
         }
@@ -156,7 +159,7 @@ pub(crate) unsafe fn change(from: *mut SlotHeader, slot: *mut SlotHeader, thread
 #[cold]
 #[inline(never)]
 unsafe fn refresh(slot: *mut SlotHeader, thread: LoopThread) {
-    // SAFETY: as the caller promises.
+    // SAFETY: S2, I2: the block of a rank that does not run.
     unsafe {
         if let (Some(plan), Some(base)) = (plan(), base((*slot).id())) {
             plan.refresh_thread_block(base, thread.pointer);

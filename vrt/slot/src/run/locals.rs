@@ -32,29 +32,19 @@ pub(crate) type Destructor = (unsafe extern "C" fn(*mut c_void), *mut c_void);
 
 /// The running rank's locals, created on first use.
 fn current() -> Option<&'static Locals> {
-    let slot = heap_word::heap_in_use();
-    if slot.is_null() {
-        return None;
+    let slot = heap_word::running()?;
+    if slot.locals.get().is_null() {
+        slot.locals.set(Box::into_raw(Box::<Locals>::default()).cast());
     }
-    // SAFETY: the heap in use is the running rank's; nobody else touches its header's word. The
-    // locals live until `end`, which the rank's program does not outlive.
-    unsafe {
-        if (*slot).locals.get().is_null() {
-            (*slot).locals.set(Box::into_raw(Box::<Locals>::default()).cast());
-        }
-        Some(&*(*slot).locals.get().cast::<Locals>())
-    }
+    existing()
 }
 
 /// The running rank's locals, if there are any.
 #[inline(always)]
 fn existing() -> Option<&'static Locals> {
-    let slot = heap_word::heap_in_use();
-    if slot.is_null() {
-        return None;
-    }
-    // SAFETY: as in `current`.
-    unsafe { (*slot).locals.get().cast::<Locals>().as_ref() }
+    let locals = heap_word::running()?.locals.get();
+    // SAFETY: null, or what `current` has made for this rank, and `end` has not taken.
+    unsafe { locals.cast::<Locals>().as_ref() }
 }
 
 /// The value kept under a number, created if it does not exist.
@@ -104,17 +94,13 @@ pub fn adopt(task: Task) {
 /// Whether any task is in progress.
 #[inline(always)]
 pub fn has_tasks() -> bool {
-    let slot = heap_word::heap_in_use();
-    // SAFETY: the running rank's header, in which nobody else touches this.
-    !slot.is_null() && unsafe { (*slot).has_tasks.get() }
+    heap_word::running().is_some_and(|slot| slot.has_tasks.get())
 }
 
 /// Records it where it is checked. To be called whenever the list of tasks has changed.
 fn set_has_tasks(has: bool) {
-    let slot = heap_word::heap_in_use();
-    if !slot.is_null() {
-        // SAFETY: as in `has_tasks`.
-        unsafe { (*slot).has_tasks.set(has) };
+    if let Some(slot) = heap_word::running() {
+        slot.has_tasks.set(has);
     }
 }
 
@@ -142,7 +128,10 @@ fn poll_all(context: &mut Context<'_>) -> bool {
 }
 
 /// Has a destructor called when the rank's program has ended.
-pub(crate) fn at_end(destructor: unsafe extern "C" fn(*mut c_void), object: *mut c_void) {
+///
+/// # Safety
+/// It may be called then, once, with the object.
+pub(crate) unsafe fn at_end(destructor: unsafe extern "C" fn(*mut c_void), object: *mut c_void) {
     if let Some(locals) = current() {
         locals.at_end.borrow_mut().push((destructor, object));
     }
@@ -153,18 +142,16 @@ pub(crate) fn take_at_end() -> Option<Destructor> {
     existing()?.at_end.borrow_mut().pop()
 }
 
-/// The rank's program has ended.
-pub fn end() {
-    let slot = heap_word::heap_in_use();
-    if slot.is_null() {
-        return;
-    }
-    // SAFETY: as in `current`; the box is taken out before it is dropped.
-    unsafe {
-        let locals = (*slot).locals.replace(std::ptr::null_mut()).cast::<Locals>();
-        (*slot).has_tasks.set(false);
-        if !locals.is_null() {
-            drop(Box::from_raw(locals));
-        }
+/// Drops the running rank's locals.
+///
+/// # Safety
+/// The rank's program has ended: no function of this module is running for it.
+pub(super) unsafe fn end() {
+    let Some(slot) = heap_word::running() else { return };
+    let locals = slot.locals.replace(std::ptr::null_mut()).cast::<Locals>();
+    slot.has_tasks.set(false);
+    if !locals.is_null() {
+        // SAFETY: the box that `current` has made, to which nothing refers, says the caller.
+        drop(unsafe { Box::from_raw(locals) });
     }
 }

@@ -55,12 +55,12 @@ fn is_of_rank(symbol: &str) -> bool {
 /// Never inlined, and neither are its parts: between them the thread pointer changes.
 #[inline(never)]
 pub(crate) fn run(program: Program) -> i32 {
-    // SAFETY: this rank has no image yet, and this function uses no thread-local.
+    // SAFETY: `coroutine::begin` alone calls this, once: the rank has no image yet. No thread-local is used here.
     if unsafe { image_switch::begin() }.is_none() {
         return report::STATUS_RUNTIME;
     }
     let outcome = run_inside(program);
-    // SAFETY: the program is over; and as above.
+    // SAFETY: the program has ended, and no thread-local is used here.
     unsafe { image_switch::end() };
     outcome::status_of(outcome)
 }
@@ -70,26 +70,32 @@ fn run_inside(program: Program) -> Result<i32, Box<dyn Any + Send>> {
     catch_unwind(AssertUnwindSafe(|| {
         let status = program();
         while let Some((destructor, object)) = locals::take_at_end() {
-            // SAFETY: the compiler registered it for this thread-local, to be called now.
+            // SAFETY: it may be called now, says the caller of `at_end`.
             unsafe { destructor(object) };
         }
-        locals::end();
+        // SAFETY: the program has ended.
+        unsafe { locals::end() };
         status
     }))
 }
 
 /// `__cxa_thread_atexit_impl`: the destructor of a rank's own thread-local is called when the rank's program has ended,
 /// not when the PE's thread ends.
-pub(crate) fn destroys_thread_local(
+///
+/// # Safety
+/// As in C: the destructor may be called once with the object, when its thread ends.
+pub(crate) unsafe fn destroys_thread_local(
     destructor: unsafe extern "C" fn(*mut c_void),
     object: *mut c_void,
     real: impl FnOnce() -> c_int,
 ) -> c_int {
     if image::has_own_thread_locals() && image::is_in_own_locals(object as usize) {
-        locals::at_end(destructor, object);
+        // SAFETY: to a rank the end of its program is that of its thread.
+        unsafe { locals::at_end(destructor, object) };
         return 0;
     }
-    if gone_locals::is_taken(destructor, object) {
+    // SAFETY: the caller's promise; if it is taken, libc is not told.
+    if unsafe { gone_locals::is_taken(destructor, object) } {
         return 0;
     }
     interpose::process_wide(real)

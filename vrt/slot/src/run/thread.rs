@@ -59,7 +59,7 @@ pub fn begin<E: 'static>(
     };
     let of_loop = Box::into_raw(Box::new(Loop::with_stack(stack, run)));
     let world = World(of_loop);
-    // SAFETY: just made; nobody else resumes it.
+    // SAFETY: just made: nobody else knows it.
     match unsafe { (*of_loop).resume(()) } {
         CoroutineResult::Yield(()) => {
             // Not before: the thread's variables go in the order contrary to that in which they were
@@ -78,7 +78,7 @@ pub fn begin<E: 'static>(
 pub unsafe fn become_thread(slot: *mut SlotHeader, yielder: &Yielder<(), ()>) {
     let inner = RefCell::default();
     let thread = ThreadRank { yielder, has_returned: Cell::new(false), inner };
-    // SAFETY: as the caller promises; the program has not begun, so it holds nothing.
+    // SAFETY: S2, and T2, as the program has not begun.
     unsafe {
         forget_stack(slot);
         (*slot).body.get().write(Body::Thread(thread));
@@ -91,7 +91,7 @@ impl ThreadRank {
     /// # Safety
     /// The slot belongs to this rank, and the caller is the loop of its PE.
     pub(super) unsafe fn resume(&self, slot: *mut SlotHeader) -> Resumed {
-        // SAFETY: the loop that the yielder belongs to calls, says the caller, and its PE owns the slot.
+        // SAFETY: the yielder is that of the loop that calls this, and its PE owns the slot, says the caller.
         unsafe {
             heap_word::use_heap(slot);
             (*self.yielder).suspend(());
@@ -114,12 +114,8 @@ impl ThreadRank {
 #[cold]
 #[inline(never)]
 pub(super) fn current() -> Option<&'static ThreadRank> {
-    let slot = heap_word::heap_in_use();
-    if slot.is_null() {
-        return None;
-    }
-    // SAFETY: the heap in use is the running rank's, whose body stays until it has returned.
-    match unsafe { &*(*slot).body.get() } {
+    // SAFETY: S3, T2.
+    match unsafe { &*heap_word::running()?.body.get() } {
         Body::Thread(this) => Some(this),
         _ => None,
     }
@@ -139,8 +135,10 @@ pub fn is_rank() -> bool {
 #[cold]
 pub(super) fn suspend() {
     let of_loop = WORLD.with_borrow(|world| world.as_ref().map(|world| world.0));
-    let Some(of_loop) = of_loop else { unreachable!("only a rank, on its own heap, suspends") };
-    // SAFETY: the thread runs, so its loop is suspended; it is dropped with the thread.
+    let Some(of_loop) = of_loop.filter(|_| is_rank()) else {
+        unreachable!("only a rank, on its own heap, suspends")
+    };
+    // SAFETY: the rank runs on the thread, so its loop is suspended; `World` drops it with the thread.
     if let CoroutineResult::Return(_) = unsafe { (*of_loop).resume(()) } {
         unreachable!("the loop of a PE ends when its rank has returned");
     }
@@ -148,15 +146,17 @@ pub(super) fn suspend() {
 
 impl Drop for World {
     fn drop(&mut self) {
-        // SAFETY: made by `begin`, and dropped below.
-        let is_over = unsafe { (*self.0).done() };
-        if !is_over && let Some(this) = current() {
-            locals::end();
-            this.has_returned.set(true);
-            // SAFETY: as in `suspend`. Now the loop returns.
-            unsafe { (*self.0).resume(()) };
+        // SAFETY: the box that `begin` has made, which only this drops. The thread runs, at its end, so the loop is
+        // suspended and now returns; one that is not resumed now had returned, or panicked, before.
+        unsafe {
+            if !(*self.0).done()
+                && let Some(this) = current()
+            {
+                locals::end();
+                this.has_returned.set(true);
+                (*self.0).resume(());
+            }
+            drop(Box::from_raw(self.0));
         }
-        // SAFETY: made by `begin`; a loop that was not resumed now had returned, or panicked, before.
-        drop(unsafe { Box::from_raw(self.0) });
     }
 }

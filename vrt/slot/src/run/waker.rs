@@ -69,7 +69,7 @@ impl Deref for RankWaker {
 #[inline]
 pub fn rank_waker() -> RankWaker {
     let slot = heap_word::heap_in_use();
-    // SAFETY: the functions of the table only look at the address, which stays mapped.
+    // SAFETY: the functions of the table take any address, and keep no state but counters: `header`.
     RankWaker(ManuallyDrop::new(unsafe { Waker::new(slot.cast_const().cast(), &VTABLE) }))
 }
 
@@ -95,7 +95,7 @@ unsafe fn clone(slot: *const ()) -> RawWaker {
 /// # Safety
 /// As for [`clone`].
 unsafe fn wake(slot: *const ()) {
-    // SAFETY: the same contract.
+    // SAFETY: the slot of a waker of this table, says the caller.
     unsafe {
         wake_by_ref(slot);
         drop_clone(slot);
@@ -124,7 +124,7 @@ unsafe fn drop_clone(slot: *const ()) {
 }
 
 fn header(slot: *const ()) -> Option<&'static SlotHeader> {
-    // SAFETY: a slot header of the arena, or of an earlier one that lay there: memory of this one, from which atomics and
-    // a number are read. A slot is not reused while wakers of its rank are alive (it is retired then).
+    // SAFETY: S1: `rank_waker` has taken it from this arena, or an earlier one that lay there: then it is memory of this
+    // one, of which atomics and a number are read. A slot is retired while wakers of its rank are alive.
     Arena::contains(slot as usize).then(|| unsafe { &*slot.cast::<SlotHeader>() })
 }

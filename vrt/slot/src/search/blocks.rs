@@ -23,15 +23,14 @@ impl Blocks {
     /// # Safety
     /// The slot belongs to the calling PE and its rank does not run, or is the caller.
     pub(super) unsafe fn of(slot: *mut SlotHeader) -> Blocks {
-        // SAFETY: as the caller promises.
-        unsafe {
+        let mut this = Blocks::default();
+        // SAFETY: R1.
+        let used = unsafe {
             if !(*slot).remote.is_empty() {
                 hooks::drain_remote(slot);
             }
-        }
-        let mut this = Blocks::default();
-        // SAFETY: as the caller promises.
-        let used = unsafe { (*(*slot).heap.get()).used() };
+            (*(*slot).heap.get()).used()
+        };
         for used in used {
             let start = used.start;
             let mut granules = Vec::with_capacity(used.len() / GRANULE + 1);
@@ -42,7 +41,7 @@ impl Blocks {
                 }
                 all.push(block);
             };
-            // SAFETY: as the caller promises.
+            // SAFETY: H1, R1.
             unsafe { chunk::blocks(used, |start, end| add((start, end))) };
             this.parts.push((start, granules));
         }

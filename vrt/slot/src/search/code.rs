@@ -117,7 +117,7 @@ fn places(byte: u8, code: &[u8]) -> impl Iterator<Item = usize> {
     let mut from = 0;
     std::iter::from_fn(move || {
         let rest = &code[from..];
-        // SAFETY: it reads in the slice.
+        // SAFETY: `memchr` reads as many bytes as `rest` has.
         let found = unsafe { libc::memchr(rest.as_ptr().cast(), i32::from(byte), rest.len()) };
         let at = (!found.is_null()).then(|| found.addr() - code.as_ptr().addr())?;
         from = at + 1;

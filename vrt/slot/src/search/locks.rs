@@ -62,12 +62,12 @@ const TO_DATA: std::ops::RangeInclusive<usize> = POISONED + 1..=32;
 /// # Safety
 /// Four bytes are readable there.
 pub unsafe fn is_locked(address: usize) -> bool {
-    // SAFETY: as the caller promises.
+    // SAFETY: readable, says the caller.
     let Some(state) = (unsafe { state(address) }) else { return false };
     let Some(known) = STATES.get() else { return state != 0 };
     let of_rwlock = state & known.writer;
     let is_stream = |(lock, word): &(usize, usize)| {
-        // SAFETY: a word of a lock that lives as long as the process.
+        // SAFETY: a word of a standard stream's lock, which lives as long as the process: `know`.
         *lock == address && unsafe { self::state(*word) } != Some(0)
     };
     known.mutex.contains(&state)
@@ -83,12 +83,12 @@ pub unsafe fn is_locked(address: usize) -> bool {
 /// Memory is readable from there to `data`, if that is not far away.
 pub(super) unsafe fn is_read_by(data: usize, address: usize) -> bool {
     let to_data = data.wrapping_sub(address);
-    // SAFETY: as the caller promises; others change it atomically, so these are only numbers.
+    // SAFETY: `i` is less than `to_data`, which is near, and all up to there is readable, says the caller; R3.
     let byte = |i: usize| unsafe { ((address + i) as *const u8).read_volatile() };
     TO_DATA.contains(&to_data)
         && byte(POISONED) <= 1
         && (POISONED + 1..to_data.min(2 * POISONED)).all(|i| byte(i) == 0)
-        // SAFETY: as above.
+        // SAFETY: readable, says the caller.
         && unsafe { state(address) }
             .is_some_and(|state| (1..readers()).contains(&(state & readers())))
 }
@@ -98,7 +98,7 @@ pub(super) unsafe fn is_read_by(data: usize, address: usize) -> bool {
 /// # Safety
 /// As for [`is_locked`].
 pub(super) unsafe fn is_taken(lock: usize) -> bool {
-    // SAFETY: as the caller promises.
+    // SAFETY: readable, says the caller.
     unsafe { state(lock) }.is_some_and(|state| state & readers() != 0)
 }
 
@@ -129,7 +129,7 @@ impl Form {
     /// # Safety
     /// It is readable.
     pub(super) unsafe fn is_taken(self, lock: usize) -> bool {
-        // SAFETY: as the caller promises; others change it atomically, so these are only numbers.
+        // SAFETY: readable, says the caller; R3.
         unsafe {
             match self {
                 Form::Word => is_taken(lock),
@@ -154,7 +154,7 @@ const MOST_READERS: u64 = 1 << 20;
 pub(super) unsafe fn may_be_taken(address: usize) -> bool {
     const MUTEX: [u8; 2] = [1, 3];
     const ONCE: [u8; 2] = [4, 12];
-    // SAFETY: as the caller promises; others change it atomically, so these are only numbers.
+    // SAFETY: eight bytes are readable, says the caller; R3.
     unsafe {
         let byte = (address as *const u8).read_volatile();
         let is_wide = address.is_multiple_of(align_of::<u64>()) && {
@@ -173,7 +173,7 @@ fn readers() -> u32 {
 /// # Safety
 /// As for [`is_locked`].
 unsafe fn state(address: usize) -> Option<u32> {
-    // SAFETY: as the caller promises; others change it atomically.
+    // SAFETY: four bytes are readable, says the caller, and aligned; R3.
     address
         .is_multiple_of(align_of::<AtomicU32>())
         .then(|| unsafe { (*(address as *const AtomicU32)).load(Ordering::Relaxed) })
@@ -199,7 +199,7 @@ mod tests {
 
     fn words<T>(of: &T) -> impl Iterator<Item = usize> {
         let first = std::ptr::from_ref(of).cast::<usize>();
-        // SAFETY: inside the value.
+        // SAFETY: words of the value.
         (0..size_of::<T>() / size_of::<usize>())
             .map(move |i| unsafe { first.add(i).read_volatile() })
     }
@@ -209,7 +209,7 @@ mod tests {
     fn guards_refer_to_what_is_locked() {
         know_locks();
         let (mutex, lock) = (&raw const MUTEX as usize, &raw const LOCK as usize);
-        // SAFETY: statics.
+        // SAFETY: it is called with the addresses of two statics.
         let locked = |at| unsafe { is_locked(at) };
         assert!(!locked(mutex) && !locked(lock));
         let guard = MUTEX.lock().unwrap();
@@ -220,16 +220,13 @@ mod tests {
         drop(guard);
         let guards: Vec<_> = (0..5).map(|_| LOCK.read().unwrap()).collect();
         let of_guard: Vec<usize> = words(&guards[0]).collect();
-        // SAFETY: as above.
-        assert!(unsafe { is_read_by(of_guard[0], of_guard[1]) }, "{of_guard:x?}");
-        // SAFETY: as above.
-        assert!(unsafe { is_taken(lock) && !is_taken(mutex) });
+        // SAFETY: addresses of the two statics, and words of a guard, which refer to one of them.
+        let states =
+            || unsafe { (is_read_by(of_guard[0], of_guard[1]), is_taken(lock), is_taken(mutex)) };
+        assert_eq!(states(), (true, true, false), "{of_guard:x?}");
         drop(guards);
         assert!(!locked(mutex) && !locked(lock));
-        // SAFETY: as above.
-        assert!(unsafe { !is_taken(lock) });
-        // SAFETY: as above.
-        assert!(!unsafe { is_read_by(of_guard[0], of_guard[1]) });
+        assert_eq!(states(), (false, false, false));
     }
 
     #[test]
@@ -240,7 +237,7 @@ mod tests {
         let first = &raw const CELL as usize;
         // The vector's address and length, and the cell's own state, lie behind its capacity.
         for end in (first..first + size_of_val(&CELL)).step_by(8).skip(2) {
-            // SAFETY: inside the static, which begins with the vector.
+            // SAFETY: both addresses are inside the static.
             assert!(!unsafe { is_read_by(end, first) }, "{} bytes", end - first);
         }
     }
@@ -252,7 +249,7 @@ mod tests {
             let first = &raw const ONCE as usize;
             (first..first + size_of_val(&ONCE)).step_by(4)
         };
-        // SAFETY: a static.
+        // SAFETY: four bytes inside the static.
         let locked = || parts().filter(|at| unsafe { is_locked(*at) }).count();
         ONCE.get_or_init(|| {
             assert_eq!(locked(), 1);

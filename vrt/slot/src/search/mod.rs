@@ -30,6 +30,12 @@
 //! any rank may have run that code, all ranks of the PE stay. Such a rank does not move by its state either, because
 //! nothing would unlock the lock. References that are not addresses are not found: one that a rank keeps as a
 //! difference or hidden in other bits, and one that only memory from before the fork contains.
+//!
+//! Invariants:
+//! - R1. While a PE searches nobody else uses its slots: the search is made on its rank thread, and its ranks are suspended
+//!   except for the calling one ([`Search::scan_roots`]). So the blocks that [`Blocks::of`] lists are live.
+//! - R2. What is searched is readable: statics and thread-locals of loaded objects ([`Roots`]), stacks, blocks, images.
+//! - R3. Other threads may change a word that is read, atomically; its value is only compared.
 
 mod blocks;
 mod code;
@@ -121,7 +127,7 @@ impl Search {
         self.blocks.clear();
         let Some(arena) = Arena::current() else { return };
         self.roots.refresh();
-        // SAFETY: writable segments of loaded objects and this thread's storage are readable.
+        // SAFETY: R1, R2.
         unsafe {
             self.mark(arena, self.roots.thread_locals().collect(), true, header_of);
             self.mark(arena, self.roots.statics().collect(), false, header_of);
@@ -153,7 +159,7 @@ impl Search {
         header_of: &dyn Fn(SlotId) -> Option<*mut SlotHeader>,
     ) {
         while let Some(range) = todo.pop() {
-            // SAFETY: as the caller promises; blocks are live, as nobody else touches these slots.
+            // SAFETY: readable, says the caller, or a block (R1).
             unsafe {
                 words::each_in_arena(arena, range, |_, address| {
                     if arena.layout.outside_at(address).is_some() {
@@ -194,10 +200,10 @@ impl Search {
     /// # Safety
     /// As for [`obstacle`](Self::obstacle), which was called before.
     pub unsafe fn note_leaving(&self, slot: *mut SlotHeader, pe: u32) {
-        // SAFETY: as the caller promises.
-        if unsafe { self.is_pinned_by_statics((*slot).id()) } {
-            // SAFETY: as the caller promises.
-            unsafe { (*slot).kept_by.set((*slot).kept_by.get() | bit(pe)) };
+        // SAFETY: S2: a slot of this PE, says the caller.
+        let slot = unsafe { &*slot };
+        if self.is_pinned_by_statics(slot.id()) {
+            slot.kept_by.set(slot.kept_by.get() | bit(pe));
         }
     }
 
@@ -218,17 +224,16 @@ impl Search {
         others: &dyn Others,
     ) -> Option<Reference> {
         let arena = Arena::current()?;
-        // SAFETY: as the caller promises, for this and all that follows.
-        let (id, (low, high)) = unsafe { ((*slot).id(), stack_of(arena, slot)) };
+        // SAFETY: R1.
+        let (id, kept_by, (low, high)) =
+            unsafe { ((*slot).id(), (*slot).kept_by.get(), stack_of(arena, slot)) };
         let stack = (frame.unwrap_or(low).next_multiple_of(size_of::<usize>()), high);
-        // SAFETY: the header of a slot of this PE.
-        let kept_by = unsafe { (*slot).kept_by.get() };
         if journey != Journey::InNode && (kept_by != 0 || self.is_pinned_by_statics(id)) {
             return Some(Reference { from: Holder::Static, to: Target::Own });
         }
         let mut seen = Seen { arena, id, journey, search: self, found: None, reached: Vec::new() };
         if journey != Journey::ByState {
-            // SAFETY: see above.
+            // SAFETY: R1, R2.
             unsafe { seen.stack(stack) };
             if seen.found.is_some() {
                 return seen.found;
@@ -240,22 +245,18 @@ impl Search {
         if journey == Journey::InNode && !thorough && !seen.search.finds_sharing() {
             return None;
         }
-        // SAFETY: see above.
-        let blocks = match seen.search.blocks.remove(&id) {
-            Some(blocks) => blocks,
-            // SAFETY: see above.
-            None => unsafe { Blocks::of(slot) },
-        };
-        let outcome = if journey == Journey::InNode {
-            // SAFETY: see above.
-            unsafe {
-                seen.image(slot);
+        // SAFETY: R1, R2.
+        let (blocks, outcome) = unsafe {
+            let known = seen.search.blocks.remove(&id);
+            let blocks = known.unwrap_or_else(|| Blocks::of(slot));
+            let outcome = if journey == Journey::InNode {
+                seen.image(&*slot);
                 seen.heap(&blocks);
-            }
-            seen.found
-        } else {
-            // SAFETY: see above.
-            unsafe { seen.reachable(slot, stack, &blocks, own_roots, others) }
+                seen.found
+            } else {
+                seen.reachable(slot, stack, &blocks, own_roots, others)
+            };
+            (blocks, outcome)
         };
         self.blocks.insert(id, blocks);
         outcome
@@ -274,7 +275,7 @@ fn bit(pe: u32) -> u64 {
 pub unsafe fn has_come(slot: *mut SlotHeader, pe: u32, pes: usize) {
     // Of more PEs several share a bit.
     if pes <= u64::BITS as usize {
-        // SAFETY: as the caller promises.
+        // SAFETY: S2.
         unsafe { (*slot).kept_by.set((*slot).kept_by.get() & !bit(pe)) };
     }
 }
@@ -284,7 +285,7 @@ pub unsafe fn has_come(slot: *mut SlotHeader, pe: u32, pes: usize) {
 /// # Safety
 /// The rank is suspended, or it is the caller, and the slot belongs to the PE.
 unsafe fn stack_of(arena: &Arena, slot: *mut SlotHeader) -> Range {
-    // SAFETY: as the caller promises.
+    // SAFETY: R1.
     let (live, id) = unsafe { (live_stack(slot), (*slot).id()) };
     if live.is_empty() {
         return (0, 0);
@@ -294,7 +295,7 @@ unsafe fn stack_of(arena: &Arena, slot: *mut SlotHeader) -> Range {
     if (arena.layout.stack_limit(id)..live.end).contains(&here) {
         return (here & !7, live.end);
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: R1.
     let (low, _) = unsafe { saved(slot) };
     (low.max(arena.layout.stack_limit(id)) & !7, live.end)
 }
@@ -312,13 +313,13 @@ struct Seen<'a> {
 
 impl Seen<'_> {
     /// # Safety
-    /// As [`Search::obstacle`].
+    /// The range is the live part of a stack: R1.
     unsafe fn stack(&mut self, stack: Range) {
         let thread_locals: Vec<Range> = self.search.roots.thread_locals().collect();
         let arena = self.arena;
         let has_parking_lot = self.search.roots.has_parking_lot();
         let mut before = 0;
-        // SAFETY: as the caller promises.
+        // SAFETY: R1; and R2 for the word of a static that a word refers to, and the next ones.
         unsafe {
             words::each(stack, |at, word| {
                 let before = std::mem::replace(&mut before, word);
@@ -353,7 +354,7 @@ impl Seen<'_> {
         for block in blocks.iter() {
             let pinned = self.search.pinned_by_statics.get(&self.id);
             if !pinned.is_some_and(|blocks| blocks.contains_key(&block.0)) {
-                // SAFETY: as the caller promises.
+                // SAFETY: R1: a live block.
                 unsafe { self.block(block) };
             }
             if self.found.is_some() {
@@ -366,17 +367,17 @@ impl Seen<'_> {
     ///
     /// # Safety
     /// As [`Search::obstacle`].
-    unsafe fn image(&mut self, slot: *mut SlotHeader) {
+    unsafe fn image(&mut self, slot: &SlotHeader) {
         for part in image::of_program(slot) {
-            // SAFETY: as the caller promises.
+            // SAFETY: R2.
             unsafe { self.words((part.start, part.end), Holder::Image) };
         }
     }
 
     /// # Safety
-    /// The block is live in the rank's heap.
+    /// The block is live in the rank's heap, or another readable range.
     unsafe fn block(&mut self, block: Range) {
-        // SAFETY: as the caller promises.
+        // SAFETY: readable, says the caller.
         unsafe { self.words(block, Holder::Heap) };
     }
 
@@ -384,7 +385,7 @@ impl Seen<'_> {
     /// The range is readable.
     unsafe fn words(&mut self, range: Range, holder: fn(usize) -> Holder) {
         let arena = self.arena;
-        // SAFETY: as the caller promises.
+        // SAFETY: readable, says the caller.
         unsafe {
             words::each_in_arena(arena, range, |at, word| {
                 if let Some(to) = self.target(arena, word) {
@@ -427,11 +428,11 @@ impl Seen<'_> {
     /// its addresses behind.
     fn is_live_in(&mut self, arena: &Arena, slot: SlotId, address: usize) -> bool {
         let header = arena.header(slot);
-        // SAFETY: headers stay mapped, and are valid even when zeroed; the owner is an atomic.
+        // SAFETY: S1; the owner is an atomic.
         let is_own = unsafe { (*header).is_owned_by(heap_word::pe_of_thread()) };
         let in_node = self.journey == Journey::InNode;
         if is_own {
-            // SAFETY: this PE owns the slot, so nobody changes its heap while this looks.
+            // SAFETY: R1: this PE owns the slot.
             let blocks = || unsafe { Blocks::of(header) };
             let blocks = self.search.blocks.entry(slot).or_insert_with(blocks);
             let Some(block) = blocks.at(address) else { return false };
@@ -467,14 +468,14 @@ impl Seen<'_> {
         let by_state = self.journey == Journey::ByState;
         let mut long = Vec::new();
         self.reached.extend_from_slice(own_roots);
-        // SAFETY: as the caller promises.
+        // SAFETY: R1, R2; `blocks` are the rank's.
         unsafe {
             if by_state {
                 self.block(stack);
             }
             let (_, beside) = saved(slot);
             self.block((beside.start, beside.end));
-            self.image(slot);
+            self.image(&*slot);
             self.reached.push((*slot).locals.get() as usize);
             self.reached.push((*slot).guest.get() as usize);
             loop {
@@ -514,7 +515,7 @@ impl Seen<'_> {
             return None;
         }
         let holder = others.slots().into_iter().find_map(|other| {
-            // SAFETY: a suspended rank of this PE.
+            // SAFETY: R1: `others` has the slots of this PE's other ranks, says the caller of `obstacle`.
             unsafe { holds_one_of(self.arena, other, &lost) }
         });
         if holder.is_none() {
@@ -530,7 +531,7 @@ impl Seen<'_> {
 /// The rank is suspended, and the slot belongs to the PE.
 unsafe fn holds_one_of(arena: &Arena, slot: *mut SlotHeader, lost: &[Range]) -> Option<u32> {
     let mut found = false;
-    // SAFETY: as the caller promises.
+    // SAFETY: R1.
     unsafe {
         let mut look = |range| {
             words::each_in_arena(arena, range, |_, word| {

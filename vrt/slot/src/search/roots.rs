@@ -37,8 +37,24 @@ static PROGRAM: OnceLock<ProgramImage> = OnceLock::new();
 #[derive(Debug)]
 struct ProgramImage {
     variables: Variables,
-    /// The statics that it locks by their address, by name.
-    locks: Vec<(usize, Form, &'static str)>,
+    /// The statics that it locks by their address.
+    locks: Vec<KnownLock>,
+}
+
+/// A lock in a static of the program, with its name or an empty one.
+#[derive(Debug)]
+struct KnownLock {
+    at: usize,
+    form: Form,
+    name: &'static str,
+}
+
+impl KnownLock {
+    fn is_taken(&self) -> bool {
+        // SAFETY: `read_program` has found it in a static of the program, whose code has its address as that of such a
+        // lock.
+        unsafe { self.form.is_taken(self.at) }
+    }
 }
 
 /// Reads the data about the program, so that processes forked from this one need not do so. Locks held by `main` now
@@ -48,8 +64,7 @@ pub(super) fn prepare() {
     roots.refresh();
     PROGRAM.get_or_init(|| {
         let mut program = roots.read_program();
-        // SAFETY: as in `taken_lock`.
-        program.locks.retain(|(at, form, _)| !unsafe { form.is_taken(*at) });
+        program.locks.retain(|lock| !lock.is_taken());
         program
     });
 }
@@ -134,9 +149,7 @@ impl Roots {
     /// The name, or an empty one, of a taken lock in a static of the program: a thread may hold it, or a rank, whose
     /// stack need not have a word of it.
     pub(super) fn taken_lock(&self) -> Option<&'static str> {
-        let mut locks = self.program().locks.iter();
-        // SAFETY: in statics of the program, at addresses that its own code has.
-        locks.find(|(at, form, _)| unsafe { form.is_taken(*at) }).map(|(.., name)| *name)
+        self.program().locks.iter().find(|lock| lock.is_taken()).map(|lock| lock.name)
     }
 
     /// Whether the program contains locks of `parking_lot`.
@@ -152,7 +165,8 @@ impl Roots {
         let in_file = |(start, end): &Range| (start - self.bias, end - self.bias);
         let writable: Vec<Range> = self.statics_of_program.iter().map(in_file).collect();
         let variables = Variables::read(&writable);
-        let named = |(at, form)| Some((at, form, variables.of_static(at - self.bias)?));
+        let named =
+            |(at, form)| Some(KnownLock { at, form, name: variables.of_static(at - self.bias)? });
         let in_memory = |(at, form): &(usize, Form)| (at + self.bias, *form);
         let locking: Vec<(usize, Form)> = variables.locking.iter().map(in_memory).collect();
         let words = self.lock_words().into_iter().map(|at| (at, Form::Word));
@@ -183,7 +197,7 @@ impl Roots {
     /// The program's code, with its addresses.
     fn segments(&self) -> Vec<(usize, &'static [u8])> {
         let segments = self.code_of_program.iter().map(|(start, end)| {
-            // SAFETY: a segment of the program that can be read and that nobody writes.
+            // SAFETY: a segment that `add` has seen to be readable and not writable, of the program, which stays loaded.
             (*start, unsafe { std::slice::from_raw_parts(*start as *const u8, end - start) })
         });
         segments.collect()
@@ -228,7 +242,7 @@ mod tests {
 
     /// The compiler's code for a lock and for atomic variables, if it optimises.
     fn exchange() {
-        // SAFETY: the instructions change the static, atomically, and the registers that are named.
+        // SAFETY: the instructions change `WORDS`, atomically, and the registers that are named.
         unsafe {
             asm!(
                 "lock cmpxchg dword ptr [rip + {words} + 4], {one:e}",

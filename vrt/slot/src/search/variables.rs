@@ -178,7 +178,8 @@ fn names_with(part: &str, names: &[u8]) -> Vec<Range> {
     let mut from = 0;
     loop {
         let rest = &names[from..];
-        // SAFETY: it reads in the slices. (The system's function is fast in a debug build, too.)
+        // The system's function is fast in a debug build, too.
+        // SAFETY: `memmem` reads as many bytes as the slices have.
         let at = unsafe {
             libc::memmem(rest.as_ptr().cast(), rest.len(), part.as_ptr().cast(), part.len())
         };

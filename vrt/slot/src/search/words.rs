@@ -25,7 +25,7 @@ const FRAMES: usize = 16 << 10;
 /// The range is readable.
 pub(super) unsafe fn each((start, end): Range, mut f: impl FnMut(usize, usize) -> bool) {
     for at in (start.next_multiple_of(WORD)..end.saturating_sub(WORD - 1)).step_by(WORD) {
-        // SAFETY: in the range. Other threads may write there: the word is only a number.
+        // SAFETY: in the range, which is readable, says the caller; R3.
         if !f(at, unsafe { (at as *const usize).read_volatile() }) {
             return;
         }
@@ -42,7 +42,7 @@ pub(super) unsafe fn each_in_arena(
     f: impl FnMut(usize, usize) -> bool,
 ) {
     let bounds = Bounds { base: arena.layout.base, size: arena.layout.size() };
-    // SAFETY: as the caller promises.
+    // SAFETY: readable, says the caller.
     unsafe { each_within(bounds, range, f) };
 }
 
@@ -58,12 +58,12 @@ unsafe fn each_within(
     // Of the stack that this runs on a copy could overlap what is copied: it lies in a frame near this one.
     let here = (&raw const bounds).addr();
     if start < here + FRAMES && here < end + FRAMES {
-        // SAFETY: as the caller promises.
+        // SAFETY: readable, says the caller.
         unsafe { each((start, end), |at, word| !bounds.contain(word) || f(at, word)) };
         return;
     }
     let mut at = start.next_multiple_of(WORD);
-    // SAFETY: groups and words lie in the range.
+    // SAFETY: groups and words lie in the range, which is readable, says the caller.
     unsafe {
         while at < end {
             let group = (at, (at + GROUP * WORD).min(end));
@@ -105,7 +105,7 @@ impl Bounds {
     /// The group is readable.
     #[inline(always)]
     unsafe fn any_in(self, group: *const [usize; GROUP]) -> bool {
-        // SAFETY: as the caller promises.
+        // SAFETY: readable, says the caller.
         let words = unsafe { group.read_unaligned() };
         words.iter().fold(false, |any, word| any | self.contain(*word))
     }
@@ -116,16 +116,16 @@ impl Bounds {
     /// The range up to `end` is readable.
     #[inline]
     unsafe fn skip(self, at: usize, end: usize) -> usize {
-        #[cfg(target_arch = "x86_64")]
-        if std::arch::is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has these instructions; the rest is as the caller promises.
-            return unsafe { self.skip_avx512(at, end) };
-        } else if std::arch::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has these instructions; the rest is as the caller promises.
-            return unsafe { self.skip_avx2(at, end) };
+        // SAFETY: readable up to `end`, says the caller; the processor has the instructions that it was asked for.
+        unsafe {
+            #[cfg(target_arch = "x86_64")]
+            if std::arch::is_x86_feature_detected!("avx512f") {
+                return self.skip_avx512(at, end);
+            } else if std::arch::is_x86_feature_detected!("avx2") {
+                return self.skip_avx2(at, end);
+            }
+            self.skip_any(at, end)
         }
-        // SAFETY: as the caller promises.
-        unsafe { self.skip_any(at, end) }
     }
 
     /// [`skip`](Self::skip), to be compiled for several kinds of processors.
@@ -135,7 +135,7 @@ impl Bounds {
     #[inline(always)]
     unsafe fn skip_any(self, mut at: usize, end: usize) -> usize {
         let is_group_without = |at| {
-            // SAFETY: the group lies before `end`, up to where all is readable.
+            // SAFETY: the group lies before `end`, up to where all is readable, says the caller.
             at + GROUP * WORD <= end && !unsafe { self.any_in(at as *const [usize; GROUP]) }
         };
         let far = if end - at > CACHED { end - AHEAD } else { at };
@@ -154,7 +154,7 @@ impl Bounds {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2")]
     unsafe fn skip_avx2(self, at: usize, end: usize) -> usize {
-        // SAFETY: as the caller promises.
+        // SAFETY: readable up to `end`, says the caller.
         unsafe { self.skip_any(at, end) }
     }
 
@@ -163,7 +163,7 @@ impl Bounds {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx512f")]
     unsafe fn skip_avx512(self, at: usize, end: usize) -> usize {
-        // SAFETY: as the caller promises.
+        // SAFETY: readable up to `end`, says the caller.
         unsafe { self.skip_any(at, end) }
     }
 }
@@ -198,12 +198,12 @@ mod tests {
         let mut words = vec![7usize; 16 * 20 + 5];
         let range = words.as_ptr_range();
         let (start, end) = (range.start as usize, range.end as usize);
-        // SAFETY: the vector's own memory.
+        // SAFETY: the vector's memory.
         unsafe { assert_eq!(bounds.skip(start, end), start + 16 * 20 * 8, "none") };
         for (at, word) in words[..16 * 20].iter_mut().enumerate() {
             for address in [1 << 40, (1 << 40) + (1 << 30) - 1] {
                 *word = address;
-                // SAFETY: as above.
+                // SAFETY: the vector's memory.
                 unsafe { assert_eq!(bounds.skip(start, end), start + at / 16 * 16 * 8) };
             }
             *word = (1 << 40) + (1 << 30);

@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use crate::arena::{Arena, SlotHeader};
 use crate::stack::live_stack;
+use crate::sys::heap_end;
 use crate::wipe::ON;
 pub use crate::wipe::{wipe, wipe_below};
 
@@ -34,23 +35,18 @@ pub fn begin(on: bool) {
     }
 }
 
-fn heap_end() -> usize {
-    // SAFETY: asking for the current break changes nothing.
-    unsafe { libc::sbrk(0) as usize }
-}
-
 /// Checks the stack of a rank that has just suspended; reports the first 20 findings.
 ///
 /// # Safety
 /// The slot belongs to the PE, and its rank is suspended.
 pub unsafe fn scan_stack(rank: u32, slot: *mut SlotHeader) {
     let Some(arena) = Arena::current() else { return };
-    // SAFETY: as the caller promises.
+    // SAFETY: S2; the rank is suspended, says the caller.
     let (id, live) = unsafe { ((*slot).id(), live_stack(slot)) };
     let (low, top) = (live.start, arena.layout.top(id));
     let heap = HEAP_AT_START.load(Ordering::Relaxed)..heap_end();
     for address in live.step_by(size_of::<usize>()) {
-        // SAFETY: the live part of the stack, from its lowest frame to its top.
+        // SAFETY: a word of the stack, which nobody uses now: `live_stack`.
         let word = unsafe { (address as *const usize).read_volatile() };
         if heap.contains(&word)
             && word.is_multiple_of(8)

@@ -7,12 +7,13 @@ use crate::arena::resident::resident;
 use crate::arena::{Arena, Body, SlotHeader};
 use crate::pages::PAGE;
 
-/// The live part of a suspended rank's stack, without the frames of the switch.
+/// The live part of a suspended rank's stack, without the frames of the switch; of a rank that runs, what it was when
+/// that was suspended.
 ///
 /// # Safety
-/// The calling PE owns the slot and the rank is suspended.
+/// The calling PE owns the slot.
 pub unsafe fn live_stack(slot: *mut SlotHeader) -> Range<usize> {
-    // SAFETY: as the caller promises.
+    // SAFETY: S2, T2.
     let (body, id) = unsafe { (&*(*slot).body.get(), (*slot).id()) };
     let Body::Suspended(this) = body else { return 0..0 };
     let (pointer, end) = (this.end.get() + switch::SAVED, this.first_frame.get() & !15);
@@ -35,7 +36,7 @@ pub unsafe fn live_stack(slot: *mut SlotHeader) -> Range<usize> {
 /// # Safety
 /// The calling PE owns the slot, and its rank is suspended or calls this.
 pub(crate) unsafe fn saved(slot: *mut SlotHeader) -> (usize, Range<usize>) {
-    // SAFETY: as the caller promises.
+    // SAFETY: S2, T2.
     let Body::Suspended(this) = (unsafe { &*(*slot).body.get() }) else { return (0, 0..0) };
     let inner = this.inner.as_ptr() as usize;
     (this.end.get(), inner..inner + size_of_val(&this.inner))
@@ -46,7 +47,7 @@ pub(crate) unsafe fn saved(slot: *mut SlotHeader) -> (usize, Range<usize>) {
 /// # Safety
 /// The calling PE owns the slot and is about to resume its rank.
 pub(crate) unsafe fn run_first(slot: &SlotHeader, function: extern "C-unwind" fn()) {
-    // SAFETY: as the caller promises; the end is that of a stack that is not in use.
+    // SAFETY: S2, T2, and T1: the rank is suspended, as it is about to be resumed.
     unsafe {
         if let Body::Suspended(this) = &*slot.body.get() {
             this.end.set(switch::run_first(this.end.get(), function));
@@ -60,6 +61,6 @@ pub(crate) unsafe fn run_first(slot: &SlotHeader, function: extern "C-unwind" fn
 /// # Safety
 /// The calling PE owns the slot and will not resume the rank.
 pub(crate) unsafe fn forget_stack(slot: *mut SlotHeader) {
-    // SAFETY: as the caller promises.
+    // SAFETY: S2; the rank is not resumed any more, says the caller: T2.
     unsafe { (*slot).body.get().write(Body::None) };
 }

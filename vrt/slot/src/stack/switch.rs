@@ -33,7 +33,7 @@ pub(crate) const SAVED: usize = if cfg!(target_arch = "x86_64") { 24 } else { 32
 pub(crate) unsafe fn prepare(top: usize, begin: Begin) -> usize {
     let end = top - SAVED;
     let words = end as *mut usize;
-    // SAFETY: there is room, says the caller.
+    // SAFETY: `SAVED` bytes below `top` are room, says the caller.
     unsafe {
         words.write_bytes(0, SAVED / size_of::<usize>());
         words.write(first_frame as *const () as usize);
@@ -52,8 +52,8 @@ pub(crate) unsafe fn prepare(top: usize, begin: Begin) -> usize {
 #[inline(always)]
 pub(crate) unsafe fn switch(own: *mut usize, other: *const usize, message: usize) -> usize {
     let answer;
-    // SAFETY: the stack that the caller names is one that this has left, or `prepare` has made; so at its end lies an
-    // address, and below that what is taken there. All registers that are not saved are said to be lost.
+    // SAFETY: T1, says the caller: at the other stack's end lies an address, and below that what is taken there. All
+    // registers that are not saved are said to be lost.
     unsafe {
         asm!(
             "lea rax, [rip + 2f]",
@@ -106,7 +106,7 @@ unsafe extern "C" fn first_frame() {
 #[cfg(target_arch = "x86_64")]
 pub(crate) unsafe fn run_first(end: usize, function: extern "C-unwind" fn()) -> usize {
     let words = end as *mut usize;
-    // SAFETY: as the caller promises: what is below the end of a stack is free.
+    // SAFETY: T1: what is below the end of a stack that is not in use is free; and there is room, says the caller.
     unsafe {
         words.sub(1).write(function as *const () as usize);
         words.sub(2).write(call_first as *const () as usize);
@@ -179,7 +179,7 @@ pub(crate) unsafe extern "C" fn call_on(
 #[inline(always)]
 pub(crate) unsafe fn switch(own: *mut usize, other: *const usize, message: usize) -> usize {
     let answer;
-    // SAFETY: as on the other processor.
+    // SAFETY: T1, says the caller; what is not saved is said to be lost.
     unsafe {
         asm!(
             "adr x9, 2f",
@@ -265,19 +265,19 @@ mod tests {
     }
 
     fn into_other(message: usize) -> usize {
-        // SAFETY: the two sides of this thread, of which this one runs.
+        // SAFETY: of the two sides of this thread this one runs, and `prepare` or `back` has stored the other's end.
         unsafe { switch(OWN.with(Cell::as_ptr), OTHER.with(Cell::as_ptr), message) }
     }
 
     fn back(message: usize) -> usize {
-        // SAFETY: as above.
+        // SAFETY: the other way round.
         unsafe { switch(OTHER.with(Cell::as_ptr), OWN.with(Cell::as_ptr), message) }
     }
 
     fn with_new_stack(begin: Begin) {
         const WORDS: usize = 32 << 10;
         let stack = vec![0u128; WORDS / 2].leak();
-        // SAFETY: room enough, never freed.
+        // SAFETY: the stack is new, long enough, and never freed.
         OTHER.set(unsafe { prepare(stack.as_mut_ptr_range().end.addr(), begin) });
     }
 
@@ -285,13 +285,13 @@ mod tests {
     fn what_either_side_holds_survives() {
         unsafe extern "C" fn begin(message: usize) -> ! {
             extern "C" fn halve(value: *mut u8) {
-                // SAFETY: what is given below.
+                // SAFETY: `call_on` is given `weight` below.
                 unsafe { *value.cast::<f64>() /= 2.0 };
             }
             let (mut sum, mut weight) = (message, 1.0f64);
             loop {
                 sum += back(sum + (weight * 100.0) as usize);
-                // SAFETY: the other side waits.
+                // SAFETY: the other side waits, and its stack is long enough.
                 unsafe { call_on(OWN.get(), halve, (&raw mut weight).cast()) };
             }
         }

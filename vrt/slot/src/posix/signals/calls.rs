@@ -1,25 +1,27 @@
 //! The libc functions by which programs set the handling of signals, and raise them.
 
+use std::cell::UnsafeCell;
 use std::ffi::{c_int, c_long, c_void};
+use std::os::unix::process::parent_id;
+use std::process;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::deliver::by_default;
-use super::pending::Info;
-use super::sets::{Action, bit, is_handled, is_signal, store_set, word_of};
+use super::pending::{Info, Pending};
+use super::sets::{Action, bit, is_handled, is_signal, set_of, word_of};
 use super::tables::{Caller, For, ThreadSignals, caller, existing, slot_of_caller};
 use super::{jumps, kernel, nudge};
 use crate::posix::errno::fail;
 use crate::posix::image_thread;
-use crate::posix::interpose::Real;
-use crate::{forked, report};
+use crate::posix::interpose::real;
+use crate::sys::Plain;
+use crate::{forked, report, sys};
 
-/// Calls libc's own function with this name and type.
+/// Calls libc's own function with this name and type, for a caller of the function in front of it.
 macro_rules! libcs {
     ($name:literal, fn($($ty:ty),* $(,)?) -> $ret:ty, $($arg:expr),*) => {{
-        static REAL: Real = Real::new($name);
-        type Function = unsafe extern "C-unwind" fn($($ty),*) -> $ret;
-        // SAFETY: libc's function of this name has this type; the caller keeps its contract.
-        unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.get())($($arg),*) }
+        // SAFETY: S4.
+        unsafe { real!($name, unsafe extern "C-unwind" fn($($ty),*) -> $ret)($($arg),*) }
     }};
 }
 
@@ -48,22 +50,21 @@ unsafe extern "C-unwind" fn sigaction(
     if !is_handled(signal) && !is_asked {
         return fail(libc::EINVAL);
     }
-    // SAFETY: the program gives actions, or null; zeros are one.
-    unsafe {
-        let new = new.as_ref().map(|new| Action {
-            handler: new.sa_sigaction,
-            flags: new.sa_flags,
-            mask: word_of(&new.sa_mask),
-        });
-        let before = match new {
-            Some(new) => caller.set_action(signal, new),
-            None => caller.signals.action(signal),
-        };
-        if let Some(old) = old.as_mut() {
-            *old = std::mem::zeroed();
-            (old.sa_sigaction, old.sa_flags) = (before.handler, before.flags);
-            store_set(before.mask, &raw mut old.sa_mask);
-        }
+    // SAFETY: S4: an action, or null.
+    let new = unsafe { new.as_ref() }.map(|new| Action {
+        handler: new.sa_sigaction,
+        flags: new.sa_flags,
+        mask: word_of(&new.sa_mask),
+    });
+    let before = match new {
+        Some(new) => caller.set_action(signal, new),
+        None => caller.signals.action(signal),
+    };
+    // SAFETY: S4: room for an action, or null.
+    if let Some(old) = unsafe { old.as_mut() } {
+        *old = libc::sigaction::zeroed();
+        (old.sa_sigaction, old.sa_flags) = (before.handler, before.flags);
+        old.sa_mask = set_of(before.mask);
     }
     0
 }
@@ -78,12 +79,10 @@ impl Caller {
         if action.drops(signal) {
             // What waits is dropped, also what is blocked.
             self.signals.locked(|| {
-                // SAFETY: the lock is held.
-                unsafe { (*self.signals.pending.get()).forget(signal) };
-                for thread in self.signals.threads() {
-                    // SAFETY: as above.
-                    unsafe { (*thread.pending.get()).forget(signal) };
-                }
+                // SAFETY: P1: this is inside the lock.
+                let forget = |of: &UnsafeCell<Pending>| unsafe { (*of.get()).forget(signal) };
+                forget(&self.signals.pending);
+                self.signals.threads().for_each(|thread| forget(&thread.pending));
             });
         }
         tell_childs_kernel(self, std::iter::once(signal));
@@ -101,12 +100,12 @@ impl Caller {
     }
 }
 
+/// # Safety
+/// As for C's `signal`: the handler may be called with the signal's number.
 unsafe fn set_handler(signal: c_int, handler: usize, flags: c_int) -> usize {
-    // SAFETY: all zero is a valid action.
-    let (mut new, mut old): (libc::sigaction, libc::sigaction) =
-        unsafe { (std::mem::zeroed(), std::mem::zeroed()) };
+    let (mut new, mut old) = (libc::sigaction::zeroed(), libc::sigaction::zeroed());
     (new.sa_sigaction, new.sa_flags) = (handler, flags);
-    // SAFETY: pointers to locals.
+    // SAFETY: `new` is readable, `old` writable; the handler may be called, says the caller.
     match unsafe { sigaction(signal, &raw const new, &raw mut old) } {
         0 => old.sa_sigaction,
         _ => libc::SIG_ERR,
@@ -114,12 +113,12 @@ unsafe fn set_handler(signal: c_int, handler: usize, flags: c_int) -> usize {
 }
 
 unsafe extern "C-unwind" fn signal(signal: c_int, handler: usize) -> usize {
-    // SAFETY: as the caller promises.
+    // SAFETY: S4: a handler.
     unsafe { set_handler(signal, handler, libc::SA_RESTART) }
 }
 
 unsafe extern "C-unwind" fn sysv_signal(signal: c_int, handler: usize) -> usize {
-    // SAFETY: as the caller promises.
+    // SAFETY: S4: a handler.
     unsafe { set_handler(signal, handler, libc::SA_RESETHAND | libc::SA_NODEFER) }
 }
 
@@ -158,7 +157,7 @@ fn change_blocked(signal: c_int, change: impl FnOnce(u64) -> u64) -> c_int {
 }
 
 unsafe extern "C-unwind" fn sigignore(signal: c_int) -> c_int {
-    // SAFETY: a plain call.
+    // SAFETY: `SIG_IGN` calls nothing.
     if unsafe { set_handler(signal, libc::SIG_IGN, 0) } == libc::SIG_ERR { -1 } else { 0 }
 }
 
@@ -211,22 +210,21 @@ unsafe extern "C-unwind" fn sigprocmask(
         );
     };
     let before = caller.thread.blocked.load(Ordering::SeqCst);
-    // SAFETY: the program gives sets, or null.
-    unsafe {
-        let new = match set.as_ref().map(word_of) {
-            Some(set) => match how {
-                libc::SIG_BLOCK => before | set,
-                libc::SIG_UNBLOCK => before & !set,
-                libc::SIG_SETMASK => set,
-                _ => return fail(libc::EINVAL),
-            },
-            None => before,
-        };
-        if !old.is_null() {
-            store_set(before, old);
-        }
-        caller.set_blocked(new);
+    // SAFETY: S4: a set, or null.
+    let new = match unsafe { set.as_ref() }.map(word_of) {
+        Some(set) => match how {
+            libc::SIG_BLOCK => before | set,
+            libc::SIG_UNBLOCK => before & !set,
+            libc::SIG_SETMASK => set,
+            _ => return fail(libc::EINVAL),
+        },
+        None => before,
+    };
+    if !old.is_null() {
+        // SAFETY: S4: room for a set.
+        unsafe { old.write(set_of(before)) };
     }
+    caller.set_blocked(new);
     0
 }
 
@@ -236,23 +234,22 @@ unsafe extern "C-unwind" fn pthread_sigmask(
     old: *mut libc::sigset_t,
 ) -> c_int {
     if slot_of_caller().is_none() {
-        // SAFETY: as the caller promises.
+        // SAFETY: S4.
         return unsafe { libc::pthread_sigmask(how, set, old) };
     }
-    // SAFETY: as the caller promises. The number of the error is the result.
+    // The number of the error is the result.
+    // SAFETY: S4: it takes the same.
     if unsafe { sigprocmask(how, set, old) } == 0 { 0 } else { libc::EINVAL }
 }
 
 unsafe extern "C" fn sigpending(set: *mut libc::sigset_t) -> c_int {
-    let Some(caller) = existing() else {
-        // SAFETY: the program gives room for a set.
-        unsafe { store_set(0, set) };
-        return 0;
-    };
-    caller.collect();
-    let blocked = caller.thread.blocked.load(Ordering::SeqCst);
-    // SAFETY: the program gives room for a set.
-    unsafe { store_set(caller.signals.waiting_for(caller.thread) & blocked, set) };
+    let pending = existing().map_or(0, |caller| {
+        caller.collect();
+        let blocked = caller.thread.blocked.load(Ordering::SeqCst);
+        caller.signals.waiting_for(caller.thread) & blocked
+    });
+    // SAFETY: S4: room for a set.
+    unsafe { set.write(set_of(pending)) };
     0
 }
 
@@ -349,18 +346,16 @@ unsafe extern "C-unwind" fn raise(signal: c_int) -> c_int {
 
 /// Whether a process number is that of the rank.
 fn is_own(process: libc::pid_t) -> bool {
-    // SAFETY: a plain call.
-    slot_of_caller().is_some() && process == unsafe { libc::getpid() }
+    slot_of_caller().is_some() && process == process::id() as libc::pid_t
 }
 
 /// A child that a rank has forked signals its parent: that is the rank, but the child knows only its PE's number.
 fn signal_parent(process: libc::pid_t, signal: c_int) -> Option<c_int> {
-    // SAFETY: plain calls.
-    let is_parent = forked::is_child() && process == unsafe { libc::getppid() };
+    let is_parent = forked::is_child() && process == parent_id() as libc::pid_t;
     let slot = slot_of_caller().filter(|_| is_parent && is_handled(signal))?;
     let bears = nudge::Bears::Signal(slot.id().0, signal as u32);
     let value = libc::sigval { sival_ptr: bears.word() as *mut c_void };
-    // SAFETY: a plain call; the parent is a PE, which handles that.
+    // SAFETY: the call takes numbers; the parent is a PE, whose `on_nudge` expects such a word.
     let status = unsafe { libc::sigqueue(process, nudge::number(), value) };
     Some(status)
 }
@@ -401,8 +396,7 @@ fn signal_identity(
     value: usize,
 ) -> Option<Result<(), c_int>> {
     let slot = slot_of_caller()?;
-    // SAFETY: a plain call.
-    if thread == unsafe { image_thread::pthread_self() } && signal != 0 {
+    if thread == image_thread::pthread_self() && signal != 0 {
         return raise_here(signal, code, value);
     }
     if !(0..=64).contains(&signal) {
@@ -450,8 +444,7 @@ pub(crate) fn signal_number(process: libc::pid_t, number: c_int, signal: c_int) 
     if !is_own(process) {
         return None;
     }
-    // SAFETY: a plain call.
-    if number == unsafe { libc::gettid() } && signal != 0 {
+    if number == sys::gettid() && signal != 0 {
         return raise_here(signal, libc::SI_TKILL, 0).map(status_of);
     }
     if !(0..=64).contains(&signal) {
@@ -490,8 +483,7 @@ pub(crate) fn by_number(number: c_long, [a, b, c]: [usize; 3]) -> Option<c_long>
             status_of(signal_rank(b as c_int, libc::SI_USER, 0)?)
         }
         libc::SYS_tgkill => signal_number(a as libc::pid_t, b as c_int, c as c_int)?,
-        // SAFETY: a plain call.
-        libc::SYS_tkill => signal_number(unsafe { libc::getpid() }, a as c_int, b as c_int)?,
+        libc::SYS_tkill => signal_number(process::id() as c_int, a as c_int, b as c_int)?,
         _ => return None,
     };
     Some(status.into())
@@ -507,8 +499,8 @@ unsafe extern "C-unwind" fn abort() -> ! {
         // The handler may leave by a jump; else the job ends.
         let _ = send(caller, For::Thread(caller.thread), info);
     }
-    // SAFETY: raises the signal, which the runtime hears of; its text names the rank.
-    unsafe { libc::abort() }
+    // The runtime hears of the signal; its text names the rank.
+    process::abort()
 }
 
 /// Linux's `signalfd`: the kernel does not have the signals of a rank.

@@ -9,7 +9,7 @@ use super::pending::Info;
 use super::tables::{For, Signals, of_slot};
 use crate::arena::{Arena, SlotHeader};
 use crate::held::Kind;
-use crate::{forked, register};
+use crate::{forked, register, sys};
 
 /// Some have changed, and have not been queried.
 static HAVE_CHANGED: AtomicBool = AtomicBool::new(false);
@@ -36,23 +36,14 @@ pub(super) fn look() {
             return None;
         }
         let every = libc::WEXITED | libc::WSTOPPED | libc::WCONTINUED;
-        let how = every | libc::WNOWAIT | libc::WNOHANG;
-        // SAFETY: zeros are a valid description, which is filled in.
-        let changed = unsafe {
-            let mut info: libc::siginfo_t = std::mem::zeroed();
-            let status = libc::waitid(libc::P_PID, child as libc::id_t, &raw mut info, how);
-            if status != 0 || info.si_pid() == 0 || info.si_code as usize == told {
-                return None;
-            }
-            Info {
-                signal: libc::SIGCHLD,
-                code: info.si_code,
-                pid: info.si_pid(),
-                uid: info.si_uid(),
-                status: info.si_status(),
-                value: 0,
-            }
-        };
+        let info = sys::look_at_child(child as libc::pid_t, every).ok()?;
+        // SAFETY: these are what `waitid` fills in.
+        let (pid, uid, status) = unsafe { (info.si_pid(), info.si_uid(), info.si_status()) };
+        if pid == 0 || info.si_code as usize == told {
+            return None;
+        }
+        let changed =
+            Info { signal: libc::SIGCHLD, code: info.si_code, pid, uid, status, value: 0 };
         let is_told = tell(slot, changed);
         if !is_told {
             HAVE_CHANGED.store(true, Ordering::SeqCst);
@@ -76,7 +67,7 @@ fn tell(slot: u32, child: Info) -> bool {
             return false;
         }
         if is_end && reaps(signals) {
-            // SAFETY: a child of this process, for which nobody waits.
+            // SAFETY: `waitpid` need not store a status.
             unsafe { libc::waitpid(child.pid, std::ptr::null_mut(), libc::WNOHANG) };
         }
     }

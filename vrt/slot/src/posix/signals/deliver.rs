@@ -1,7 +1,7 @@
 //! Handlers of programs are called, where and when they may be.
 
 use std::ffi::{c_int, c_void};
-use std::mem::MaybeUninit;
+use std::process;
 use std::sync::atomic::Ordering;
 
 use super::pending::Info;
@@ -9,7 +9,8 @@ use super::sets::{Action, bit, is_ignored_by_default};
 use super::tables::{Caller, existing, of_slot, slot_of_caller};
 use crate::arena::SlotHeader;
 use crate::stack::run_first;
-use crate::{forked, heap_word, report};
+use crate::sys::Plain;
+use crate::{forked, heap_word, report, sys};
 
 type Handler = unsafe extern "C-unwind" fn(c_int);
 type HandlerWithInfo = unsafe extern "C-unwind" fn(c_int, *mut libc::siginfo_t, *mut c_void);
@@ -19,7 +20,7 @@ impl Caller {
     /// `context` is the kernel's, or null. A handler may leave by a jump, or an exception.
     pub(crate) fn deliver(self, context: *mut c_void) {
         while let Some((action, info)) = self.take_handled() {
-            // SAFETY: the handler that the program has set for it.
+            // SAFETY: the program has set the handler: S4, for `sigaction` and the like. The context is the kernel's (S5).
             unsafe { self.call(action, &info, context) };
         }
     }
@@ -41,16 +42,13 @@ impl Caller {
     /// on the stack, and the last one ran first.
     ///
     /// # Safety
-    /// It belongs to the program.
+    /// As for [`run`](Self::run).
     unsafe fn call(self, action: Action, info: &Info, context: *mut c_void) {
         let before = self.enter(action, info.signal);
         self.deliver(context);
-        let mut given = MaybeUninit::<libc::siginfo_t>::zeroed();
-        // SAFETY: zeros are a valid description, which is filled in; the handler is as the caller promises.
-        unsafe {
-            info.write_to(given.assume_init_mut());
-            self.run(action, given.as_mut_ptr(), context);
-        }
+        let mut given = info.described();
+        // SAFETY: a description; handler and context are those of the caller.
+        unsafe { self.run(action, &raw mut given, context) };
         self.thread.blocked.store(before, Ordering::SeqCst);
     }
 
@@ -73,23 +71,23 @@ impl Caller {
     /// Runs a handler.
     ///
     /// # Safety
-    /// It belongs to the program; the description is valid, and so is the context, unless null.
+    /// The program has set it with these flags; the description is readable, and the context, unless null, the kernel's.
     pub(super) unsafe fn run(
         self,
         action: Action,
         info: *mut libc::siginfo_t,
         context: *mut c_void,
     ) {
-        // SAFETY: the handler is of the kind that its flags say; zeros are valid registers.
+        // SAFETY: the handler has the type that its flags say: the caller of `sigaction` (S4).
         unsafe {
             let signal = (*info).si_signo;
             if action.flags & libc::SA_SIGINFO == 0 {
                 return std::mem::transmute::<usize, Handler>(action.handler)(signal);
             }
             let handler = std::mem::transmute::<usize, HandlerWithInfo>(action.handler);
-            let mut registers = MaybeUninit::<libc::ucontext_t>::zeroed();
+            let mut registers = libc::ucontext_t::zeroed();
             let context = match context.is_null() {
-                true => registers.as_mut_ptr().cast(),
+                true => (&raw mut registers).cast(),
                 false => context,
             };
             handler(signal, info, context);
@@ -106,16 +104,15 @@ pub(super) fn by_default(signal: c_int) {
         return;
     }
     if forked::is_child() {
-        // SAFETY: plain calls: the process ends, or stops, as it would have without handlers.
-        unsafe {
-            libc::signal(signal, libc::SIG_DFL);
-            libc::kill(libc::getpid(), signal);
-        }
+        // The process ends, or stops, as it would have without handlers.
+        // SAFETY: `SIG_DFL` calls nothing.
+        unsafe { libc::signal(signal, libc::SIG_DFL) };
+        sys::kill(process::id() as libc::pid_t, signal);
         if STOPPING.contains(&signal) {
             return;
         }
-        // SAFETY: a plain call; something has blocked the signal.
-        unsafe { libc::_exit(SIGNALLED + signal) };
+        // Something has blocked the signal.
+        sys::_exit(SIGNALLED + signal);
     }
     if STOPPING.contains(&signal) {
         // One rank of a PE cannot be stopped alone.
@@ -133,9 +130,12 @@ pub(super) fn by_default(signal: c_int) {
 
 /// The rank of a slot, which is about to be resumed, has signals: it runs its handlers first, on its own stack, unless
 /// it checks for them itself.
+///
+/// # Safety
+/// The calling PE owns the slot, and is about to resume its rank.
 #[cold]
 #[inline(never)]
-pub(crate) fn run_before_resuming(slot: &SlotHeader) {
+pub(crate) unsafe fn run_before_resuming(slot: &SlotHeader) {
     slot.has_signal.store(false, Ordering::SeqCst);
     let Some(signals) = of_slot(slot) else { return };
     if signals.main.looks.load(Ordering::Relaxed) {
@@ -145,7 +145,7 @@ pub(crate) fn run_before_resuming(slot: &SlotHeader) {
     // That has told the rank anew.
     slot.has_signal.store(false, Ordering::SeqCst);
     if signals.is_deliverable(&signals.main) {
-        // SAFETY: the rank's PE is about to resume it.
+        // SAFETY: the promise of this function's caller.
         unsafe { run_first(slot, deliver_on_stack) };
     }
 }
@@ -153,9 +153,9 @@ pub(crate) fn run_before_resuming(slot: &SlotHeader) {
 /// Whether the rank of a slot, which is suspended, must be resumed for its signals, or to query a child.
 ///
 /// # Safety
-/// The calling PE owns the slot.
+/// The header of a slot of the arena.
 pub unsafe fn has_some(slot: *mut SlotHeader) -> bool {
-    // SAFETY: as the caller promises; headers stay mapped.
+    // SAFETY: S1; an atomic.
     unsafe { (*slot).has_signal.load(Ordering::SeqCst) }
 }
 

@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 use std::sync::atomic::Ordering;
 
 use super::tables::{Caller, caller, existing};
-use crate::posix::interpose::Real;
+use crate::posix::interpose::{Real, real};
 
 /// A buffer, as laid out by glibc on this processor.
 #[repr(C)]
@@ -34,7 +34,7 @@ unsafe extern "C" fn save(buffer: *mut Buffer, saves_mask: c_int) -> *mut c_void
     static REAL: Real = Real::new(c"__sigsetjmp");
     if saves_mask != 0 {
         let mask = existing().map_or(0, |caller| caller.thread.blocked.load(Ordering::SeqCst));
-        // SAFETY: the program gives a buffer.
+        // SAFETY: S4: a buffer, which is as long as `Buffer` on this processor.
         unsafe {
             (*buffer).mark = mark_of(buffer);
             (*buffer).ranks_mask = mask;
@@ -76,8 +76,11 @@ unsafe extern "C" fn setjmp(buffer: *mut Buffer) -> c_int {
 }
 
 /// Restores the rank's mask from a buffer, and delivers signals that become unblocked.
+///
+/// # Safety
+/// As for C's `siglongjmp`.
 unsafe fn restore(buffer: *const Buffer) {
-    // SAFETY: the program gives a buffer.
+    // SAFETY: the program gives a buffer that `sigsetjmp` has filled: C's contract.
     let (is_saved, mark, mask) =
         unsafe { ((*buffer).is_mask_saved, (*buffer).mark, (*buffer).ranks_mask) };
     if is_saved == 0 || mark != mark_of(buffer) {
@@ -93,24 +96,22 @@ unsafe fn restore(buffer: *const Buffer) {
     };
 }
 
+type Jump = unsafe extern "C-unwind" fn(*mut Buffer, c_int) -> !;
+
 unsafe extern "C-unwind" fn longjmp(buffer: *mut Buffer, value: c_int) -> ! {
-    static REAL: Real = Real::new(c"longjmp");
-    type Function = unsafe extern "C-unwind" fn(*mut Buffer, c_int) -> !;
-    // SAFETY: libc's function of this name has this type; the caller keeps its contract.
+    // SAFETY: S4.
     unsafe {
         restore(buffer);
-        std::mem::transmute::<*mut c_void, Function>(REAL.get())(buffer, value)
+        real!(c"longjmp", Jump)(buffer, value)
     }
 }
 
 /// The function used by programs that were compiled with checks.
 unsafe extern "C-unwind" fn longjmp_checked(buffer: *mut Buffer, value: c_int) -> ! {
-    static REAL: Real = Real::new(c"__longjmp_chk");
-    type Function = unsafe extern "C-unwind" fn(*mut Buffer, c_int) -> !;
-    // SAFETY: libc's function of this name has this type; the caller keeps its contract.
+    // SAFETY: S4.
     unsafe {
         restore(buffer);
-        std::mem::transmute::<*mut c_void, Function>(REAL.get())(buffer, value)
+        real!(c"__longjmp_chk", Jump)(buffer, value)
     }
 }
 

@@ -27,12 +27,13 @@ use super::children;
 use super::deliver::by_default;
 use super::nudge::{self, Bears, number, system_call};
 use super::pending::Info;
-use super::sets::{COUNT, bit, is_handled, is_signal};
+use super::sets::{COUNT, FIRST_REAL_TIME, bit, is_handled, is_signal, set_of};
 use super::tables::{Caller, For, Signals, caller, existing, of_slot, slot_of_caller};
 use crate::arena::{Arena, SlotHeader};
-use crate::heap_word::{self, heap_in_use};
-use crate::image;
-use crate::posix::errno::errno;
+use crate::heap_word::{self, running};
+use crate::posix::errno::{errno, of_process};
+use crate::sys::Plain;
+use crate::{image, sys};
 
 /// The slot of the rank as which a forked child continues.
 static CHILD: AtomicPtr<SlotHeader> = AtomicPtr::new(std::ptr::null_mut());
@@ -44,25 +45,22 @@ static LOOPS_STACK: OnceLock<Range<usize>> = OnceLock::new();
 pub fn begin() {
     prepare();
     nudge::begin();
-    // SAFETY: a plain call; handlers of the types that the flags say; zeros are a valid action, and the empty set.
-    unsafe {
-        let mut held: libc::sigset_t = std::mem::zeroed();
-        libc::sigaddset(&raw mut held, number());
-        libc::sigaddset(&raw mut held, libc::SIGCHLD);
-        for (signal, handler, flags, mask) in [
-            (number(), on_nudge as *const (), 0, held),
-            (libc::SIGCHLD, on_child as *const (), 0, held),
-            // It runs the rank's handler at once, which may leave by a jump.
-            (libc::SIGPIPE, on_pipe as *const (), libc::SA_NODEFER, std::mem::zeroed()),
-        ] {
-            let mut action: libc::sigaction = std::mem::zeroed();
-            action.sa_sigaction = handler as usize;
-            action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | flags;
-            action.sa_mask = mask;
-            libc::sigaction(signal, &raw const action, std::ptr::null_mut());
-        }
-    }
+    let held = set_of(bit(number()) | bit(libc::SIGCHLD));
+    handle(number(), on_nudge as *const () as usize, 0, held);
+    handle(libc::SIGCHLD, on_child as *const () as usize, 0, held);
+    // It runs the rank's handler at once, which may leave by a jump.
+    handle(libc::SIGPIPE, on_pipe as *const () as usize, libc::SA_NODEFER, set_of(0));
     nudge::make_retry();
+}
+
+/// Makes the kernel call one of the handlers below, or the default, for a signal.
+fn handle(signal: c_int, handler: usize, flags: c_int, mask: libc::sigset_t) {
+    let mut action = libc::sigaction::zeroed();
+    action.sa_sigaction = handler;
+    action.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART | flags;
+    action.sa_mask = mask;
+    // SAFETY: the handlers below have the type that `SA_SIGINFO` means.
+    unsafe { libc::sigaction(signal, &raw const action, std::ptr::null_mut()) };
 }
 
 /// This process is a child that a rank has forked: it has no loop, and signals from others are its own.
@@ -90,25 +88,18 @@ pub(super) fn follow(caller: Caller, signal: c_int) {
     if is_fault && !action.is_handler() {
         return;
     }
-    // SAFETY: zeros are a valid action, whose set is filled in; a handler of the type that the flags say.
-    unsafe {
-        let mut kernels: libc::sigaction = std::mem::zeroed();
-        kernels.sa_flags = libc::SA_SIGINFO | libc::SA_RESTART;
-        if is_fault {
-            kernels.sa_flags |= libc::SA_NODEFER;
-        } else {
-            libc::sigfillset(&raw mut kernels.sa_mask);
-            for fault in FAULTS {
-                libc::sigdelset(&raw mut kernels.sa_mask, fault);
-            }
-        }
-        kernels.sa_sigaction = match (action.is_handler(), is_fault) {
-            (true, true) => on_fault as *const () as usize,
-            (true, false) => on_any as *const () as usize,
-            _ if is_blocked => on_any as *const () as usize,
-            _ => action.handler,
-        };
-        libc::sigaction(signal, &raw const kernels, std::ptr::null_mut());
+    let handler = match (action.is_handler(), is_fault) {
+        (true, true) => on_fault as *const () as usize,
+        (true, false) => on_any as *const () as usize,
+        _ if is_blocked => on_any as *const () as usize,
+        _ => action.handler,
+    };
+    // libc keeps its first two for itself.
+    let let_through = FAULTS.iter().chain(&[FIRST_REAL_TIME, FIRST_REAL_TIME + 1]);
+    let others = let_through.fold(!0, |all, signal| all & !bit(*signal));
+    match is_fault {
+        true => handle(signal, handler, libc::SA_NODEFER, set_of(0)),
+        false => handle(signal, handler, 0, set_of(others)),
     }
 }
 
@@ -136,8 +127,8 @@ fn prepare() {
         let _: &Range<usize> = LOOPS_STACK.get_or_init(|| end.saturating_sub(MOST)..end);
     });
     // What is looked up when it is first needed, is known now.
-    // SAFETY: a plain call.
-    system_call(libc::SYS_getpid, [0; 4]);
+    // SAFETY: the call takes nothing.
+    unsafe { system_call(libc::SYS_getpid, [0; 4]) };
     errno();
 }
 
@@ -146,7 +137,7 @@ fn prepare() {
 /// # Safety
 /// They were supplied by the kernel.
 unsafe fn is_in_rank(slot: &SlotHeader, context: *mut c_void) -> bool {
-    // SAFETY: as the caller promises.
+    // SAFETY: S5, says the caller.
     let (pc, sp) = unsafe { registers(context) };
     thread_pointer::get() == slot.thread_pointer.get()
         && !LOOPS_STACK.get().is_some_and(|stack| stack.contains(&sp))
@@ -158,7 +149,7 @@ unsafe fn is_in_rank(slot: &SlotHeader, context: *mut c_void) -> bool {
 /// # Safety
 /// The registers were supplied by the kernel.
 unsafe fn registers(context: *mut c_void) -> (usize, usize) {
-    // SAFETY: as the caller promises.
+    // SAFETY: S5, says the caller.
     unsafe {
         let machine = &(*context.cast::<libc::ucontext_t>()).uc_mcontext;
         #[cfg(target_arch = "x86_64")]
@@ -173,7 +164,7 @@ unsafe fn registers(context: *mut c_void) -> (usize, usize) {
 
 /// A nudge has arrived.
 unsafe extern "C-unwind" fn on_nudge(_: c_int, info: *mut libc::siginfo_t, context: *mut c_void) {
-    // SAFETY: the kernel gives both.
+    // SAFETY: S5; what was not sent with a value has some word there.
     let (code, word) = unsafe { ((*info).si_code, (*info).si_value().sival_ptr as usize) };
     let bears = match code {
         libc::SI_TIMER | libc::SI_QUEUE => Bears::of(word),
@@ -187,7 +178,7 @@ unsafe extern "C-unwind" fn on_nudge(_: c_int, info: *mut libc::siginfo_t, conte
     {
         signals.from_child.fetch_or(bit(signal as c_int), Ordering::SeqCst);
     }
-    // SAFETY: as above.
+    // SAFETY: S5.
     unsafe { look(bears.slot(), context) };
 }
 
@@ -196,8 +187,7 @@ unsafe extern "C-unwind" fn on_nudge(_: c_int, info: *mut libc::siginfo_t, conte
 /// # Safety
 /// In a handler, with the kernel's arguments.
 unsafe fn look(concerned: Option<&'static SlotHeader>, context: *mut c_void) {
-    // SAFETY: errno of this thread.
-    let error = unsafe { *libc::__errno_location() };
+    let error = of_process().get();
     if heap_word::pe_of_thread() == 0 && !nudge::is_on_thread() {
         // A thread of a rank's, or of the process. What it cannot see to does the PE's.
         if let Some(slot) = concerned {
@@ -209,7 +199,7 @@ unsafe fn look(concerned: Option<&'static SlotHeader>, context: *mut c_void) {
         if image::base_of_thread().is_some()
             && let Some(caller) = existing()
         {
-            // SAFETY: as the caller promises.
+            // SAFETY: S5, says the caller. A thread of a rank runs the rank's code, or a call of libc's as in any process.
             unsafe { deliver_in_handler(caller, context) };
         }
     } else {
@@ -221,33 +211,31 @@ unsafe fn look(concerned: Option<&'static SlotHeader>, context: *mut c_void) {
                 signals.lock.with(|| signals.collect(slot));
             }
         }
-        // SAFETY: headers stay mapped; the rest as the caller promises.
-        unsafe {
-            let running = heap_in_use().as_ref();
-            for slot in all() {
-                let is_running = running.is_some_and(|running| std::ptr::eq(running, slot));
-                if !is_running && slot.has_signal.load(Ordering::SeqCst) {
-                    nudge::wake();
-                    nudge::nudge_again(slot);
-                }
+        let running = running();
+        for slot in all() {
+            let is_running = running.is_some_and(|running| std::ptr::eq(running, slot));
+            if !is_running && slot.has_signal.load(Ordering::SeqCst) {
+                nudge::wake();
+                nudge::nudge_again(slot);
             }
-            // Last, as a handler may leave by a jump.
-            if let Some(slot) = running.filter(|slot| slot.thread_pointer.get() != 0) {
-                match is_in_rank(slot, context) {
-                    true => {
-                        slot.has_signal.store(false, Ordering::SeqCst);
-                        if let Some(caller) = existing() {
-                            deliver_in_handler(caller, context);
-                        }
+        }
+        // Last, as a handler may leave by a jump.
+        if let Some(slot) = running.filter(|slot| slot.thread_pointer.get() != 0) {
+            // SAFETY: S5, says the caller.
+            match unsafe { is_in_rank(slot, context) } {
+                true => {
+                    slot.has_signal.store(false, Ordering::SeqCst);
+                    if let Some(caller) = existing() {
+                        // SAFETY: S5, says the caller; `is_in_rank`.
+                        unsafe { deliver_in_handler(caller, context) };
                     }
-                    false if has_some(slot) => nudge::nudge_again(slot),
-                    false => {}
                 }
+                false if has_some(slot) => nudge::nudge_again(slot),
+                false => {}
             }
         }
     }
-    // SAFETY: as above.
-    unsafe { *libc::__errno_location() = error };
+    of_process().set(error);
 }
 
 /// Whether something is pending for a rank that has not checked yet.
@@ -268,7 +256,7 @@ unsafe fn deliver_in_handler(caller: Caller, context: *mut c_void) {
         signals.collect(caller.slot);
         signals.is_deliverable(thread)
     };
-    // SAFETY: as the caller promises; a set begins with a word, in which each signal has a bit.
+    // SAFETY: S5, says the caller; the kernel's set is a word, in which each signal has a bit.
     let interrupted = unsafe {
         (&raw const (*context.cast::<libc::ucontext_t>()).uc_sigmask).cast::<u64>().read()
     };
@@ -279,7 +267,7 @@ unsafe fn deliver_in_handler(caller: Caller, context: *mut c_void) {
         set_mask(held);
     }
     if caller.thread.interrupting.load(Ordering::Relaxed) != before {
-        // SAFETY: as the caller promises.
+        // SAFETY: S5, says the caller.
         unsafe { end_call(context) };
     }
 }
@@ -289,7 +277,8 @@ fn set_mask(mask: u64) -> u64 {
     let mut before = 0_u64;
     let (new, old) = ((&raw const mask) as usize, (&raw mut before) as usize);
     let arguments = [libc::SIG_SETMASK as usize, new, old, size_of::<u64>()];
-    system_call(libc::SYS_rt_sigprocmask, arguments);
+    // SAFETY: the kernel reads `mask` and writes `before`, which have the length that it is told.
+    unsafe { system_call(libc::SYS_rt_sigprocmask, arguments) };
     before
 }
 
@@ -301,7 +290,7 @@ fn set_mask(mask: u64) -> u64 {
 unsafe fn end_call(context: *mut c_void) {
     /// The instruction that makes a call.
     const SYSCALL: [u8; 2] = [0x0f, 0x05];
-    // SAFETY: the registers of this thread, which goes on there, so the instruction can be read.
+    // SAFETY: S5, says the caller; the thread goes on at that instruction, so it can be read.
     unsafe {
         let registers = &mut (*context.cast::<libc::ucontext_t>()).uc_mcontext.gregs;
         let instruction = (registers[libc::REG_RIP as usize] as *const [u8; 2]).read();
@@ -326,12 +315,9 @@ unsafe fn end_call(_: *mut c_void) {}
 fn may_be_ended(number: c_long, descriptor: c_int) -> bool {
     match number {
         libc::SYS_read | libc::SYS_readv | libc::SYS_write | libc::SYS_writev => {
-            // SAFETY: zeros are a valid description, which is filled in.
-            unsafe {
-                let mut about: libc::stat = std::mem::zeroed();
-                let is_known = libc::fstat(descriptor, &raw mut about) == 0;
-                is_known && !matches!(about.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFDIR)
-            }
+            sys::status_of(descriptor).is_some_and(|file| {
+                !matches!(file.st_mode & libc::S_IFMT, libc::S_IFREG | libc::S_IFDIR)
+            })
         }
         libc::SYS_open
         | libc::SYS_openat
@@ -361,13 +347,13 @@ fn may_be_ended(number: c_long, descriptor: c_int) -> bool {
 /// A child of the process has changed.
 unsafe extern "C-unwind" fn on_child(_: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
     children::came();
-    // SAFETY: the kernel gives it.
+    // SAFETY: S5.
     unsafe { look(None, context) };
 }
 
 /// A rank has written to a pipe without a reader: it has just done so itself.
 unsafe extern "C-unwind" fn on_pipe(signal: c_int, _: *mut libc::siginfo_t, context: *mut c_void) {
-    if heap_in_use().is_null() && image::base_of_thread().is_none() {
+    if running().is_none() && image::base_of_thread().is_none() {
         return;
     }
     let Some(caller) = caller() else { return by_default(signal) };
@@ -383,10 +369,10 @@ unsafe extern "C-unwind" fn on_any(
     info: *mut libc::siginfo_t,
     context: *mut c_void,
 ) {
-    // SAFETY: headers stay mapped.
+    // SAFETY: null, or the header that `begin_child` was given (S1).
     let slot = unsafe { CHILD.load(Ordering::Relaxed).as_ref::<'static>() };
     let Some((slot, signals)) = slot.and_then(|slot| Some((slot, of_slot(slot)?))) else { return };
-    // SAFETY: the kernel gives it.
+    // SAFETY: S5; the fields that the kernel fills in for this signal.
     let given = unsafe {
         let (pid, uid, code) = ((*info).si_pid(), (*info).si_uid(), (*info).si_code);
         let is_childs = signal == libc::SIGCHLD && code > 0;
@@ -397,7 +383,7 @@ unsafe extern "C-unwind" fn on_any(
     if signals.post(slot, For::Rank, given).is_none() {
         signals.from_child.fetch_or(bit(signal), Ordering::SeqCst);
     }
-    // SAFETY: the kernel gives it.
+    // SAFETY: S5.
     unsafe { look(Some(slot), context) };
 }
 
@@ -407,7 +393,7 @@ unsafe extern "C-unwind" fn on_fault(
     info: *mut libc::siginfo_t,
     context: *mut c_void,
 ) {
-    // SAFETY: the kernel gives both.
+    // SAFETY: S5.
     unsafe { handle_fault(signal, info, context) };
 }
 
@@ -441,11 +427,10 @@ pub unsafe fn handle_fault(
     if !action.is_handler() || is_of_library || is_blocked {
         return false;
     }
-    // SAFETY: the kernel's set of signals of this thread. The handler may leave by a jump, and others run then:
-    // so nothing stays blocked.
+    let own = set_of(bit(signal));
+    // The handler may leave by a jump, and others run then: so nothing stays blocked.
+    // SAFETY: `own` is a set. The program has set the handler, and the caller gives the kernel's arguments (S5).
     unsafe {
-        let mut own = std::mem::MaybeUninit::<libc::sigset_t>::zeroed().assume_init();
-        libc::sigaddset(&raw mut own, signal);
         libc::pthread_sigmask(libc::SIG_UNBLOCK, &raw const own, std::ptr::null_mut());
         let before = caller.enter(action, signal);
         caller.run(action, info, context);

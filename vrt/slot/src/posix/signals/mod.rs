@@ -26,6 +26,12 @@
 //! A signal without a handler has the system's default effect. A signal sent by another process is the PE's, except if
 //! the process is a child that a rank has forked.
 //!
+//! Invariants:
+//! - P1. Pending signals, settings, and the list of threads are changed only inside [`Lock::with`](lock::Lock::with) of
+//!   the rank's signals; functions that say "with the lock" are called there.
+//! - P2. A rank's signals are in its heap from [`tables::prepare`] on, as long as the rank. Those of a thread exist, and
+//!   are in the list, from [`threads::thread_is_made`] to [`threads::thread_ends`].
+//!
 //! | file | subject |
 //! |---|---|
 //! | `sets`, `pending`, `lock` | signals as sets; those that are pending; the lock of a rank's signals |
@@ -48,7 +54,7 @@ pub(crate) mod tables;
 pub(crate) mod threads;
 mod waits;
 
-pub use super::errno::{errno, fail};
+pub use super::errno::{errno, fail, of_process as errno_of_process};
 pub(crate) use calls::{by_number, provided};
 pub(crate) use children::look_soon as look_for_children;
 pub use deliver::has_some;

@@ -2,12 +2,14 @@
 //! has the handler.
 
 use std::ffi::{c_int, c_long, c_void};
+use std::process;
 use std::sync::atomic::{AtomicBool, AtomicI32, AtomicPtr, AtomicU32, AtomicUsize, Ordering};
 
 use crate::arena::{Arena, SlotHeader};
-use crate::posix::interpose::Real;
+use crate::posix::interpose::real;
 use crate::runtime::RUNTIME;
-use crate::{forked, heap_word};
+use crate::sys::Plain;
+use crate::{forked, heap_word, sys};
 
 /// The number of the nudge. The last number is the watchdog's.
 pub(crate) fn number() -> c_int {
@@ -69,32 +71,33 @@ impl Bears {
 }
 
 /// A system call, bypassing what is interposed in front of libc's.
-pub(super) fn system_call(number: c_long, [a, b, c, d]: [usize; 4]) -> c_long {
-    static REAL: Real = Real::new(c"syscall");
+///
+/// # Safety
+/// The call may be made with these arguments.
+pub(super) unsafe fn system_call(number: c_long, [a, b, c, d]: [usize; 4]) -> c_long {
     type Function = unsafe extern "C-unwind" fn(c_long, ...) -> c_long;
-    // SAFETY: libc's function of this name has this type; the calls made here only signal, wake, and set masks.
-    unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.of_process())(number, a, b, c, d) }
+    // SAFETY: S4; the rest says the caller.
+    unsafe { real!(of_process c"syscall", Function)(number, a, b, c, d) }
 }
 
 /// Wakes threads that wait there.
 pub(super) fn wake_waiting(word: &AtomicU32) {
     let operation = libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG;
-    let most = c_int::MAX as usize;
-    system_call(libc::SYS_futex, [word.as_ptr() as usize, operation as usize, most, 0]);
+    let arguments = [word.as_ptr() as usize, operation as usize, c_int::MAX as usize, 0];
+    // SAFETY: the kernel wakes who waits at the word, and does not read it.
+    unsafe { system_call(libc::SYS_futex, arguments) };
 }
 
 /// Interrupts a thread of this process, by the kernel's number.
 pub(super) fn nudge(thread: u32) {
-    // SAFETY: a plain call.
-    let process = unsafe { libc::getpid() };
-    let arguments = [process as usize, thread as usize, number() as usize, 0];
-    system_call(libc::SYS_tgkill, arguments);
+    let arguments = [process::id() as usize, thread as usize, number() as usize, 0];
+    // SAFETY: the call takes numbers.
+    unsafe { system_call(libc::SYS_tgkill, arguments) };
 }
 
 /// Interrupts the calling thread.
 pub(super) fn nudge_self() {
-    // SAFETY: a plain call.
-    nudge(unsafe { libc::gettid() } as u32);
+    nudge(sys::gettid() as u32);
 }
 
 /// The kernel's number of the PE's thread.
@@ -109,8 +112,7 @@ pub(super) fn nudge_pe() {
 
 /// Whether the caller is the PE's thread.
 pub(super) fn is_on_thread() -> bool {
-    // SAFETY: a plain call.
-    thread() == unsafe { libc::gettid() }
+    thread() == sys::gettid()
 }
 
 /// Makes a rank check for its signals if it does not check itself just now.
@@ -145,42 +147,35 @@ pub(super) fn remember(slot: &SlotHeader) {
 pub(super) fn nudge_again(slot: &SlotHeader) {
     remember(slot);
     if HAS_RETRY.load(Ordering::Acquire) {
-        // SAFETY: zeros are valid times; the PE's own timer.
-        unsafe {
-            let mut spec: libc::itimerspec = std::mem::zeroed();
-            let is_soon = TIMES.fetch_add(1, Ordering::Relaxed) < SOON;
-            spec.it_value.tv_nsec = if is_soon { AGAIN } else { AT_LAST };
-            let spec = (&raw const spec) as usize;
-            system_call(
-                libc::SYS_timer_settime,
-                [RETRY.load(Ordering::Relaxed) as usize, 0, spec, 0],
-            );
-        }
+        let mut spec = libc::itimerspec::zeroed();
+        let is_soon = TIMES.fetch_add(1, Ordering::Relaxed) < SOON;
+        spec.it_value.tv_nsec = if is_soon { AGAIN } else { AT_LAST };
+        let timer = RETRY.load(Ordering::Relaxed) as usize;
+        // SAFETY: the kernel reads `spec`, for the timer that `make_retry` has made.
+        unsafe { system_call(libc::SYS_timer_settime, [timer, 0, (&raw const spec) as usize, 0]) };
     }
 }
 
 /// Makes a system timer that nudges the PE's thread, with this purpose. `None`: the system has no more timers.
 pub(crate) fn timer(clock: libc::clockid_t, bears: Bears) -> Option<libc::timer_t> {
-    // SAFETY: zeros are a valid description, which is filled in.
-    unsafe {
-        let mut event: libc::sigevent = std::mem::zeroed();
-        event.sigev_notify = libc::SIGEV_THREAD_ID;
-        event.sigev_notify_thread_id = THREAD.load(Ordering::Relaxed);
-        event.sigev_signo = number();
-        event.sigev_value.sival_ptr = bears.word() as *mut c_void;
-        // The kernel's numbers of timers are of this length.
-        let mut made: c_int = 0;
-        let (event, place) = ((&raw mut event) as usize, (&raw mut made) as usize);
-        let status = system_call(libc::SYS_timer_create, [clock as usize, event, place, 0]);
-        (status == 0).then_some(made as usize as libc::timer_t)
-    }
+    let mut event = libc::sigevent::zeroed();
+    event.sigev_notify = libc::SIGEV_THREAD_ID;
+    event.sigev_notify_thread_id = THREAD.load(Ordering::Relaxed);
+    event.sigev_signo = number();
+    event.sigev_value.sival_ptr = bears.word() as *mut c_void;
+    // The kernel's numbers of timers are of this length.
+    let mut made: c_int = 0;
+    let arguments = [clock as usize, (&raw mut event) as usize, (&raw mut made) as usize, 0];
+    // SAFETY: the kernel reads `event` and writes `made`.
+    let status = unsafe { system_call(libc::SYS_timer_create, arguments) };
+    (status == 0).then_some(made as usize as libc::timer_t)
 }
 
 /// The slots of the ranks that the next nudge also concerns, which are no longer remembered.
 pub(super) fn take_remembered() -> [Option<&'static SlotHeader>; RETRY_FOR.len()] {
     let take = |place: &AtomicUsize| match place.load(Ordering::Relaxed) {
         0 => None,
-        // SAFETY: headers stay mapped.
+        // SAFETY: null, or what `remember` has put there: a header (S1).
         _ => unsafe { (place.swap(0, Ordering::SeqCst) as *const SlotHeader).as_ref() },
     };
     std::array::from_fn(|at| take(&RETRY_FOR[at]))
@@ -201,15 +196,13 @@ pub(super) fn has_begun() -> bool {
 /// Nudges are for the calling thread, which is the PE's.
 pub(super) fn begin() {
     HAS_BEGUN.store(true, Ordering::Relaxed);
-    // SAFETY: a plain call.
-    THREAD.store(unsafe { libc::gettid() }, Ordering::Relaxed);
+    THREAD.store(sys::gettid(), Ordering::Relaxed);
 }
 
 /// The same in a child that a rank has forked, to whose only thread they go. Timers are not inherited.
 pub(super) fn begin_child() {
     HAS_RETRY.store(false, Ordering::Relaxed);
-    // SAFETY: a plain call.
-    THREAD.store(unsafe { libc::gettid() }, Ordering::Relaxed);
+    THREAD.store(sys::gettid(), Ordering::Relaxed);
     make_retry();
 }
 

@@ -1,8 +1,11 @@
 //! Pending signals: what each carries, in order of arrival.
 
+use std::cell::UnsafeCell;
 use std::ffi::c_int;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use super::sets::{FIRST_REAL_TIME, bit};
+use crate::sys::{self, Plain};
 
 /// What a signal carries: the part of `siginfo_t` that a sender provides.
 #[derive(Clone, Copy, Debug, Default)]
@@ -22,13 +25,12 @@ pub(crate) struct Info {
 impl Info {
     /// Sent by the calling process to itself.
     pub(crate) fn sent(signal: c_int, code: c_int, value: usize) -> Info {
-        // SAFETY: plain calls.
-        let (pid, uid) = unsafe { (libc::getpid(), libc::getuid()) };
-        Info { signal, code, pid, uid, value, status: 0 }
+        let pid = std::process::id() as libc::pid_t;
+        Info { signal, code, pid, uid: sys::getuid(), value, status: 0 }
     }
 
     /// In the form for programs.
-    pub(crate) fn write_to(&self, info: &mut libc::siginfo_t) {
+    pub(super) fn described(&self) -> libc::siginfo_t {
         /// The fields after the first three numbers, for a signal that was sent and for a child's.
         #[repr(C)]
         struct Sent {
@@ -37,24 +39,25 @@ impl Info {
             uid: u32,
             value: usize,
         }
-        // SAFETY: all zero is a valid description, in which the fields of the structure lie as the kernel has them.
-        unsafe {
-            *info = std::mem::zeroed();
-            (info.si_signo, info.si_code) = (self.signal, self.code);
-            let sent = &mut *std::ptr::from_mut(info).cast::<Sent>();
-            (sent.pid, sent.uid) = (self.pid, self.uid);
-            sent.value = match self.signal == libc::SIGCHLD && self.code > 0 {
-                true => self.status as u32 as usize,
-                false => self.value,
-            };
-        }
+        const { assert!(size_of::<Sent>() <= size_of::<libc::siginfo_t>()) };
+        let mut info = libc::siginfo_t::zeroed();
+        (info.si_signo, info.si_code) = (self.signal, self.code);
+        // SAFETY: a description is longer, and as strictly aligned; these are numbers, where the kernel has them.
+        let sent = unsafe { &mut *(&raw mut info).cast::<Sent>() };
+        (sent.pid, sent.uid) = (self.pid, self.uid);
+        sent.value = match self.signal == libc::SIGCHLD && self.code > 0 {
+            true => self.status as u32 as usize,
+            false => self.value,
+        };
+        info
     }
 }
 
 /// Signals pending for one thread or for all threads of a rank.
 #[derive(Debug)]
 pub(super) struct Pending {
-    set: u64,
+    /// Changed with the lock, and read without it.
+    set: AtomicU64,
     queue: [Info; Pending::MOST],
     len: usize,
 }
@@ -65,18 +68,24 @@ impl Pending {
 
     pub(super) const fn new() -> Pending {
         let none = Info { signal: 0, code: 0, pid: 0, uid: 0, status: 0, value: 0 };
-        Pending { set: 0, queue: [none; Pending::MOST], len: 0 }
+        Pending { set: AtomicU64::new(0), queue: [none; Pending::MOST], len: 0 }
     }
 
-    pub(super) fn set(&self) -> u64 {
-        self.set
+    /// Which signals are pending, for callers that need not have the lock.
+    pub(super) fn set_of(this: &UnsafeCell<Pending>) -> u64 {
+        // SAFETY: of what others may change now only this atomic is referred to.
+        unsafe { (*this.get()).set.load(Relaxed) }
+    }
+
+    fn has(&self, signals: u64) -> u64 {
+        self.set.load(Relaxed) & signals
     }
 
     /// Adds one; returns false if there is no room for one that must be counted. For signals that are not real-time,
     /// the first one represents all.
     pub(super) fn add(&mut self, info: Info) -> bool {
         let is_counted = info.signal >= FIRST_REAL_TIME;
-        if !is_counted && self.set & bit(info.signal) != 0 {
+        if !is_counted && self.has(bit(info.signal)) != 0 {
             return true;
         }
         if self.len == Pending::MOST {
@@ -87,27 +96,27 @@ impl Pending {
             self.queue[self.len] = info;
             self.len += 1;
         }
-        self.set |= bit(info.signal);
+        self.set.store(self.has(!0) | bit(info.signal), Relaxed);
         true
     }
 
     /// Takes the first of those with the lowest number in a set.
     pub(super) fn take(&mut self, wanted: u64) -> Option<Info> {
-        let ready = self.set & wanted;
+        let ready = self.has(wanted);
         if ready == 0 {
             return None;
         }
         let signal = ready.trailing_zeros() as c_int + 1;
         let there = &self.queue[..self.len];
         let Some(at) = there.iter().position(|info| info.signal == signal) else {
-            self.set &= !bit(signal);
+            self.set.store(self.has(!bit(signal)), Relaxed);
             return Some(Info { signal, ..Info::default() });
         };
         let info = self.queue[at];
         self.queue.copy_within(at + 1..self.len, at);
         self.len -= 1;
         if !self.queue[..self.len].iter().any(|info| info.signal == signal) {
-            self.set &= !bit(signal);
+            self.set.store(self.has(!bit(signal)), Relaxed);
         }
         Some(info)
     }
@@ -127,7 +136,7 @@ impl Pending {
         let is_gone = left < self.len;
         self.len = left;
         if is_gone && !self.queue[..left].iter().any(|info| info.signal == signal) {
-            self.set &= !bit(signal);
+            self.set.store(self.has(!bit(signal)), Relaxed);
         }
     }
 
@@ -159,7 +168,7 @@ mod tests {
         }
         let all = [(libc::SIGUSR1, 0), (real_time, 0), (real_time, 1), (real_time, 2)];
         assert_eq!(taken(&mut pending, !0), all);
-        assert_eq!(pending.set(), 0);
+        assert_eq!(pending.has(!0), 0);
     }
 
     #[test]
@@ -187,7 +196,7 @@ mod tests {
         assert_eq!(taken(&mut pending, !0), [(40, 9), (40, 2)]);
         assert!(pending.add(of_timer(3)));
         pending.forget_timer(40, 3);
-        assert_eq!(pending.set(), 0);
+        assert_eq!(pending.has(!0), 0);
     }
 
     #[test]

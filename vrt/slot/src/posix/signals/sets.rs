@@ -2,6 +2,8 @@
 
 use std::ffi::c_int;
 
+use crate::sys::Plain;
+
 pub(super) const COUNT: usize = 65;
 /// The kernel's first real-time signal; libc keeps the first two for itself.
 pub(super) const FIRST_REAL_TIME: c_int = 32;
@@ -47,19 +49,16 @@ pub(super) fn is_ignored_by_default(signal: c_int) -> bool {
 
 /// The first 64 signals of a set, which are all that exist.
 pub(super) fn word_of(set: &libc::sigset_t) -> u64 {
-    // SAFETY: a set is longer than a word; its lowest bit is signal 1. The two that nothing can block are left out.
+    // Its lowest bit is signal 1. The two that nothing can block are left out.
+    // SAFETY: a set is an array of words.
     let word = unsafe { std::ptr::from_ref(set).cast::<u64>().read() };
     word & !(bit(libc::SIGKILL) | bit(libc::SIGSTOP))
 }
 
-/// Stores signals as a set.
-///
-/// # Safety
-/// There is room for a set.
-pub(super) unsafe fn store_set(word: u64, set: *mut libc::sigset_t) {
-    // SAFETY: as the caller promises; a set is longer than a word, and all zero the empty one.
-    unsafe {
-        set.write(std::mem::zeroed());
-        set.cast::<u64>().write(word);
-    }
+/// Signals as a set.
+pub(super) fn set_of(word: u64) -> libc::sigset_t {
+    let mut set = libc::sigset_t::zeroed();
+    // SAFETY: a set is an array of words.
+    unsafe { (&raw mut set).cast::<u64>().write(word) };
+    set
 }

@@ -8,8 +8,8 @@ use super::lock::Lock;
 use super::nudge;
 use super::pending::{Info, Pending};
 use super::sets::{Action, COUNT, bit};
-use crate::arena::SlotHeader;
-use crate::heap_word::heap_in_use;
+use crate::arena::{Arena, SlotHeader};
+use crate::heap_word::running;
 use crate::posix::timer_table::Timers;
 use crate::{image, owner};
 
@@ -71,26 +71,25 @@ thread_local! {
 
 /// The calling thread has these signals from now on; returns what it had. Never inlined: its thread pointer is an
 /// image's.
+///
+/// # Safety
+/// Null, or what `thread_is_made` has made for this thread, which has not ended.
 #[inline(never)]
-pub(crate) fn exchange_of_thread(signals: *mut ThreadSignals) -> *mut ThreadSignals {
+pub(crate) unsafe fn exchange_of_thread(signals: *mut ThreadSignals) -> *mut ThreadSignals {
     OF_THREAD.replace(signals)
 }
 
 /// The running rank's slot, if it runs an image.
 pub(crate) fn slot() -> Option<&'static SlotHeader> {
     image::program()?;
-    let slot = heap_in_use();
-    // SAFETY: the heap in use is the running rank's, whose header stays mapped.
-    let slot = (!slot.is_null()).then(|| unsafe { &*slot })?;
-    (slot.thread_pointer.get() != 0).then_some(slot)
+    running().filter(|slot| slot.thread_pointer.get() != 0)
 }
 
 /// The slot of the calling rank, or of the rank that has started the calling thread.
 pub(crate) fn slot_of_caller() -> Option<&'static SlotHeader> {
     slot().or_else(|| {
         image::base_of_thread()?;
-        // SAFETY: the rank stays here as long as the thread runs, and headers stay mapped.
-        Some(unsafe { &*owner::header_of_starter()? })
+        Arena::current()?.slot(owner::starter()?)
     })
 }
 
@@ -104,7 +103,7 @@ pub(crate) struct Caller {
 
 /// The signals of a slot's rank, if it has changed any setting.
 pub(crate) fn of_slot(slot: &SlotHeader) -> Option<&'static Signals> {
-    // SAFETY: null, or what `prepare` has put into the rank's heap, which stays as long as the rank.
+    // SAFETY: P2, or null.
     unsafe { slot.signals.get().cast::<Signals>().as_ref() }
 }
 
@@ -112,7 +111,7 @@ pub(crate) fn of_slot(slot: &SlotHeader) -> Option<&'static Signals> {
 pub(crate) fn existing() -> Option<Caller> {
     let slot = slot_of_caller()?;
     let signals = of_slot(slot)?;
-    // SAFETY: null, or the calling thread's own, which is freed when it ends.
+    // SAFETY: P2, or null: `exchange_of_thread`.
     let thread = unsafe { OF_THREAD.get().as_ref() }.unwrap_or(&signals.main);
     Some(Caller { slot, signals, thread })
 }
@@ -150,7 +149,7 @@ pub(super) enum For<'a> {
 
 impl Signals {
     pub(super) fn action(&self, signal: c_int) -> Action {
-        // SAFETY: written whole with the lock; who reads it meanwhile gets one of its words old, another new, as a
+        // SAFETY: P1: written whole with the lock. Who reads it meanwhile gets one of its words old, another new, as a
         // program does that sets handlers while signals come.
         unsafe { self.actions[signal as usize].get().read_volatile() }
     }
@@ -160,20 +159,20 @@ impl Signals {
         self.lock.with(f)
     }
 
-    /// All threads, the rank's own first.
+    /// All threads, the rank's own first. With the lock.
     pub(super) fn threads(&self) -> impl Iterator<Item = &ThreadSignals> {
-        // SAFETY: threads are put in and taken out with the lock, which the caller has.
-        let next = |thread: &&ThreadSignals| unsafe { thread.next.get().as_ref() };
-        // SAFETY: as above.
-        let first = unsafe { self.threads.load(Ordering::Acquire).as_ref() };
-        std::iter::once(&self.main).chain(std::iter::successors(first, next))
+        // SAFETY: P1 and P2, or null.
+        let at = |thread: *mut ThreadSignals| unsafe { thread.as_ref() };
+        let first = at(self.threads.load(Ordering::Acquire));
+        let others = std::iter::successors(first, move |thread| at(thread.next.get()));
+        std::iter::once(&self.main).chain(others)
     }
 
     /// The rank belongs to a child process: only its own thread continues, and nothing is pending for it.
     pub(super) fn has_one_thread(&self) {
         self.threads.store(std::ptr::null_mut(), Ordering::Relaxed);
         self.locked(|| {
-            // SAFETY: the lock is held.
+            // SAFETY: P1: this is inside the lock.
             unsafe {
                 (*self.pending.get()) = Pending::new();
                 (*self.main.pending.get()) = Pending::new();
@@ -193,7 +192,7 @@ impl Signals {
             For::Rank => &self.pending,
             For::Thread(thread) => &thread.pending,
         };
-        // SAFETY: the lock is held.
+        // SAFETY: P1: this is called with the lock.
         if !unsafe { (*pending.get()).add(info) } {
             return false;
         }
@@ -254,8 +253,8 @@ impl Signals {
 
     /// What is pending for a thread, as a set.
     pub(super) fn waiting_for(&self, thread: &ThreadSignals) -> u64 {
-        // SAFETY: the sets alone are read; what another thread writes meanwhile, it tells afterwards.
-        unsafe { (*thread.pending.get()).set() | (*self.pending.get()).set() }
+        // What another thread writes meanwhile, it tells afterwards.
+        Pending::set_of(&thread.pending) | Pending::set_of(&self.pending)
     }
 
     pub(super) fn is_deliverable(&self, thread: &ThreadSignals) -> bool {
@@ -264,13 +263,13 @@ impl Signals {
 
     /// A timer is deleted: its signals that have not been taken are removed.
     pub(crate) fn forget_timer(&self, signal: c_int, number: c_int) {
-        // SAFETY: the lock is held.
+        // SAFETY: P1: this is inside the lock.
         self.lock.with(|| unsafe { (*self.pending.get()).forget_timer(signal, number) });
     }
 
     pub(super) fn set_action(&self, signal: c_int, action: Action) {
         self.lock.with(|| {
-            // SAFETY: the lock is held.
+            // SAFETY: P1: this is inside the lock.
             unsafe { self.actions[signal as usize].get().write_volatile(action) };
         });
     }
@@ -282,7 +281,7 @@ impl Caller {
         let (signals, thread) = (self.signals, self.thread);
         let take = || {
             signals.collect(self.slot);
-            // SAFETY: the lock is held.
+            // SAFETY: P1: this is inside the lock.
             unsafe {
                 (*thread.pending.get())
                     .take(wanted)

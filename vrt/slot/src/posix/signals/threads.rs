@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use super::tables::{ThreadSignals, caller, existing, of_slot, slot_of_caller};
-use crate::{heap_word, image};
+use crate::{heap_word, image, sys};
 
 /// The caller starts a thread, which gets its mask. Returns null if signals are the process's.
 pub(crate) fn thread_is_made() -> *mut ThreadSignals {
@@ -11,7 +11,7 @@ pub(crate) fn thread_is_made() -> *mut ThreadSignals {
     let blocked = caller.thread.blocked.load(Ordering::SeqCst);
     let thread = heap_word::runtime_heap(|| Box::into_raw(Box::new(ThreadSignals::new(blocked))));
     caller.signals.locked(|| {
-        // SAFETY: nobody else knows it yet, and the list is changed with the lock.
+        // SAFETY: just made: nobody else knows it yet.
         unsafe { (*thread).next.set(caller.signals.threads.load(Ordering::Relaxed)) };
         caller.signals.threads.store(thread, Ordering::Release);
     });
@@ -34,17 +34,19 @@ pub(crate) fn thread_begins() {
     let Some(caller) = existing() else { return };
     let thread = caller.thread;
     thread.identity.store(image::identity_of_thread(), Ordering::Relaxed);
-    // SAFETY: a plain call.
-    thread.number.store(unsafe { libc::gettid() } as u32, Ordering::SeqCst);
+    thread.number.store(sys::gettid() as u32, Ordering::SeqCst);
     caller.deliver(std::ptr::null_mut());
 }
 
 /// A thread has ended, or was not created. Signals pending for it alone are lost, as in any process.
-pub(crate) fn thread_ends(thread: *mut ThreadSignals) {
+///
+/// # Safety
+/// Null, or what `thread_is_made` has made for it, which it does not use any more.
+pub(crate) unsafe fn thread_ends(thread: *mut ThreadSignals) {
     let signals = slot_of_caller().and_then(of_slot);
     let Some(signals) = signals.filter(|_| !thread.is_null()) else { return };
     signals.locked(|| {
-        // SAFETY: threads of the list live, and it is changed with the lock.
+        // SAFETY: P2, and P1: this is inside the lock.
         unsafe {
             let mut at = signals.threads.load(Ordering::Relaxed);
             if at == thread {
@@ -58,6 +60,6 @@ pub(crate) fn thread_ends(thread: *mut ThreadSignals) {
             }
         }
     });
-    // SAFETY: nobody finds it any more. Who was about to does so with the lock.
+    // SAFETY: a box of `thread_is_made`, says the caller. Nobody finds it any more: who was about to does so with the lock.
     drop(unsafe { heap_word::runtime_heap(|| Box::from_raw(thread)) });
 }

@@ -4,14 +4,14 @@
 //! A wait that a signal may end looks like this: [`counts`]; wait until [`is_deliverable`]; [`deliver`]; was a handler
 //! called since? A suspended rank declares by [`Look`] that it checks for signals itself.
 
-use std::ffi::{c_int, c_void};
+use std::ffi::c_int;
 use std::sync::atomic::Ordering;
 
 use super::nudge::system_call;
 use super::sets::word_of;
 use super::tables::{caller, existing, slot_of_caller};
 use crate::image;
-use crate::posix::interpose::Real;
+use crate::posix::interpose::real;
 
 /// How many handlers have run on the calling thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -82,9 +82,9 @@ impl Drop for Look {
 /// `info` is null, or there is room for it.
 pub unsafe fn take(set: u64, info: *mut libc::siginfo_t) -> Option<c_int> {
     let taken = existing()?.take(set)?;
-    // SAFETY: as the caller promises.
-    if let Some(info) = unsafe { info.as_mut() } {
-        taken.write_to(info);
+    if !info.is_null() {
+        // SAFETY: there is room, says the caller.
+        unsafe { info.write(taken.described()) };
     }
     Some(taken.signal)
 }
@@ -100,9 +100,9 @@ pub fn is_waiting(set: u64) -> bool {
 /// A set of signals as a word.
 ///
 /// # Safety
-/// Null, or a valid set.
+/// Null, or a set.
 pub unsafe fn word(set: *const libc::sigset_t) -> Option<u64> {
-    // SAFETY: as the caller promises.
+    // SAFETY: null, or readable, says the caller.
     unsafe { set.as_ref() }.map(word_of)
 }
 
@@ -124,10 +124,10 @@ pub fn wait_in_kernel(seen: u32, most: u64) {
         tv_nsec: (most % 1_000_000_000) as libc::c_long,
     };
     let operation = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
-    let word = caller.thread.came.as_ptr();
-    let time = (&raw const time) as usize;
-    let wait = || {
-        system_call(libc::SYS_futex, [word as usize, operation as usize, seen as usize, time]);
+    let (word, time) = (caller.thread.came.as_ptr() as usize, (&raw const time) as usize);
+    // SAFETY: the kernel reads the word, which is this thread's (P2), and the time.
+    let wait = || unsafe {
+        system_call(libc::SYS_futex, [word, operation as usize, seen as usize, time]);
     };
     match is_thread() {
         true => where_cancelled(wait),
@@ -142,13 +142,12 @@ pub fn is_thread() -> bool {
 
 /// Runs `f` as libc runs a call that is a cancellation point.
 fn where_cancelled(f: impl FnOnce()) {
-    static REAL: Real = Real::new(c"pthread_setcanceltype");
     type Function = unsafe extern "C-unwind" fn(c_int, *mut c_int) -> c_int;
     const PTHREAD_CANCEL_ASYNCHRONOUS: c_int = 1;
+    let set = real!(c"pthread_setcanceltype", Function);
     let mut before = 0;
-    // SAFETY: libc's function of this name has this type; if the thread is cancelled, all in between is unwound.
+    // SAFETY: S4; `before` is writable. If the thread is cancelled, all in between is unwound.
     unsafe {
-        let set = std::mem::transmute::<*mut c_void, Function>(REAL.get());
         set(PTHREAD_CANCEL_ASYNCHRONOUS, &raw mut before);
         f();
         set(before, std::ptr::null_mut());
