@@ -70,7 +70,7 @@ pub fn encode<T: Serialize + ?Sized>(value: &T) -> Result<Vec<u8>, EncodeError> 
     let len = encoded_len(value)?;
     let mut bytes = Vec::with_capacity(len);
     encode_into(value, &mut bytes.spare_capacity_mut()[..len])?;
-    // SAFETY: all these bytes have just been written.
+    // SAFETY: `encode_into` has written all of them.
     unsafe { bytes.set_len(len) };
     Ok(bytes)
 }

@@ -299,7 +299,7 @@ impl Layout {
     pub unsafe fn pack(&self, from: *const u8, count: usize, to: *mut u8) {
         let mut to = to;
         self.runs(from as isize, count, &mut |run| {
-            // SAFETY: as the caller promises; the runs together have `count * size` bytes.
+            // SAFETY: a run of elements, which are readable, says the caller; all runs have `count * size` bytes.
             unsafe {
                 copy_run(run.at as *const u8, run.stride, to, run.len as isize, run);
                 to = to.add(run.count * run.len);
@@ -325,7 +325,7 @@ impl Layout {
         self.runs(to as isize, count, &mut |run| {
             let whole = Run { count: run.count.min(left / run.len.max(1)), ..run };
             let len = whole.count * whole.len;
-            // SAFETY: as the caller promises: `whole` and `rest` are parts of the run.
+            // SAFETY: parts of a run of elements, which are writable, says the caller; `left` bytes are left at `from`.
             unsafe {
                 copy_run(from, whole.len as isize, run.at as *mut u8, run.stride, whole);
                 from = from.add(len);
@@ -435,7 +435,7 @@ unsafe fn copy_run(from: *const u8, from_stride: isize, to: *mut u8, to_stride: 
             for i in 0..count as isize {
                 let (from, to) =
                     (from.wrapping_offset(i * from_stride), to.wrapping_offset(i * to_stride));
-                // SAFETY: as the caller promises.
+                // SAFETY: a piece of the run, on both sides, says the caller.
                 unsafe { std::ptr::copy_nonoverlapping(from, to, $len) };
             }
         };

@@ -7,6 +7,11 @@
 //! is therefore never memory that the future borrows: it is in the future itself (which is pinned, so that its drop is
 //! noticed), in the rank's heap, or the runtime's.
 //!
+//! Invariants:
+//! - O1. What a request reads or writes stays until the request is done: the caller of an `unsafe` function promises it
+//!   of its data and its buffer, or they are the operation's own, as said above.
+//! - O2. What a PE knows of a rank's stack ([`block`]) stays until the rank goes on.
+//!
 //! | file | subject |
 //! |---|---|
 //! | `pending` | requests as futures |
@@ -49,7 +54,7 @@ use vrt_slot::rank;
 /// The data stays readable until the future is ready or dropped.
 #[inline]
 pub async unsafe fn send(message: Outbound, site: Site) -> Result<(), Error> {
-    // SAFETY: as the caller promises.
+    // SAFETY: O1.
     if let Started::Pending(request, _) = pe::with(|pe| unsafe { pe.engine.send(&message) }) {
         Pending::new(request, site, Some(sent_to(&message))).await?;
     }
@@ -71,7 +76,7 @@ pub fn sent_to(message: &Outbound) -> Pattern {
 /// The buffer stays writable, and is not used, until the future is ready or dropped.
 #[inline]
 pub async unsafe fn receive(pattern: Pattern, room: Room, site: Site) -> Result<Completion, Error> {
-    // SAFETY: as the caller promises.
+    // SAFETY: O1.
     match pe::with(|pe| unsafe { pe.engine.receive(pattern, room) }) {
         Started::Done(outcome) => Ok(outcome),
         Started::Pending(request, _) => Receiving(Pending::new(request, site, Some(pattern))).await,
@@ -91,7 +96,7 @@ pub async unsafe fn exchange(
     room: Room,
     site: Site,
 ) -> Result<Completion, Error> {
-    // SAFETY: as the caller promises. The send comes first: a replaced buffer is copied by it.
+    // SAFETY: O1. The send comes first: a replaced buffer is copied by it.
     let (sent, received) =
         pe::with(|pe| unsafe { (pe.engine.send(&message), pe.engine.receive(pattern, room)) });
     let receiving = match received {
@@ -121,7 +126,7 @@ pub async unsafe fn receive_matched(
     site: Site,
 ) -> Result<Completion, Error> {
     let mut landing = Landing::of_message(message, site);
-    // SAFETY: as the caller promises.
+    // SAFETY: the buffer is writable now, says the caller.
     std::future::poll_fn(|context| unsafe { landing.poll(room, context) }).await
 }
 
@@ -134,7 +139,7 @@ pub async unsafe fn receive_matched(
 /// The buffer is writable, and not used, whenever the future is polled.
 pub async unsafe fn land(pattern: Pattern, room: Room, site: Site) -> Result<Completion, Error> {
     let mut landing = Landing::new(pattern, site);
-    // SAFETY: as the caller promises.
+    // SAFETY: the buffer is writable now, says the caller.
     std::future::poll_fn(|context| unsafe { landing.poll(room, context) }).await
 }
 
@@ -151,7 +156,7 @@ pub async unsafe fn land(pattern: Pattern, room: Room, site: Site) -> Result<Com
 /// If its mode does not copy.
 pub async unsafe fn send_copied(message: Outbound, site: Site) -> Result<(), Error> {
     assert!(message.mode.copies(), "the data of this send has to stay where it is");
-    // SAFETY: as the caller promises.
+    // SAFETY: the data is readable now, says the caller; this mode copies it.
     if let Started::Pending(request, _) = pe::with(|pe| unsafe { pe.engine.send(&message) }) {
         Lasting(Pending::new(request, site, Some(sent_to(&message)))).await?;
     }

@@ -30,8 +30,7 @@ impl Description for Barrier {
     }
 
     async unsafe fn run(&self, begun: &Running<'_>, _: &(), _: &()) -> Result<(), ErrorKind> {
-        // SAFETY: there are no bytes.
-        unsafe { begun.collective.barrier() }.await
+        begun.collective.barrier().await
     }
 }
 

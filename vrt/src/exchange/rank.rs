@@ -233,8 +233,7 @@ impl Party for RankParty {
 
     async fn barrier(&self) {
         let collective = self.collective();
-        // SAFETY: no buffers.
-        unsafe { collective.barrier() }.await.at(self.site).or_refuse();
+        collective.barrier().await.at(self.site).or_refuse();
     }
 
     async fn count_up(&self, others: impl Iterator<Item = (usize, u64)>) {
@@ -289,7 +288,7 @@ impl<T: Equivalence> Values<T> {
 impl<T: Equivalence> Inbox for Values<T> {
     /// # Panics
     /// When a message is not made of whole values.
-    fn rooms(&mut self, messages: &[(usize, usize)]) -> Vec<&mut [MaybeUninit<u8>]> {
+    unsafe fn rooms(&mut self, messages: &[(usize, usize)]) -> Vec<&mut [MaybeUninit<u8>]> {
         let datatype = T::equivalent_datatype();
         let datatype = datatype.datatype_ref();
         let each = datatype.size().max(1);

@@ -16,6 +16,7 @@ use vrt_slot::external::threads::lets_go_of;
 use vrt_slot::interpose::{InFront, Real};
 use vrt_slot::rank;
 use vrt_slot::signals;
+use vrt_slot::sys;
 
 /// The functions here that are interposed in front of libc's, for code that binds programs to them.
 pub fn in_front() -> impl Iterator<Item = &'static InFront> {
@@ -54,8 +55,7 @@ pub const SCHED_YIELD: InFront =
 
 extern "C" fn sched_yield() -> c_int {
     if !may_suspend() {
-        // SAFETY: a plain system call.
-        return unsafe { libc::sched_yield() };
+        return sys::sched_yield();
     }
     let others_run = pe::with(|pe| {
         let others_run = !pe.would_yield_to_nobody();
@@ -95,16 +95,18 @@ pub(super) unsafe extern "C" fn syscall(
     f: usize,
 ) -> c_long {
     if number == libc::SYS_futex {
-        return futex(futex::Call {
+        let call = futex::Call {
             address: a,
             operation: b as c_int,
             value: c as u32,
             time: d,
             second: e,
             third: f as u32,
-        });
+        };
+        // SAFETY: C1.
+        return unsafe { futex(call) };
     }
-    // SAFETY: as the caller promises.
+    // SAFETY: C1.
     unsafe { by_number(number, [a, b, c, d, e, f]) }
 }
 
@@ -158,9 +160,9 @@ pub(super) unsafe extern "C" fn nanosleep(
     time: *const libc::timespec,
     left: *mut libc::timespec,
 ) -> c_int {
-    // SAFETY: as the caller promises.
+    // SAFETY: C1: a time, or null.
     if let Some(rest) = has_slept("nanosleep", unsafe { length(time) }) {
-        // SAFETY: null, or room for a time.
+        // SAFETY: C1: room for a time, or null.
         if let Some(left) = unsafe { left.as_mut() }.filter(|_| rest > 0) {
             *left = to_timespec(rest);
         }
@@ -183,14 +185,14 @@ pub(super) unsafe extern "C" fn clock_nanosleep(
     const NAME: &str = "clock_nanosleep";
     let known =
         [libc::CLOCK_MONOTONIC, libc::CLOCK_REALTIME, libc::CLOCK_BOOTTIME, libc::CLOCK_TAI];
-    // SAFETY: as the caller promises.
+    // SAFETY: C1: a time, or null.
     if let Some(length) = unsafe { length(time) }
         && known.contains(&which)
         && waits_here()
     {
         if flags & libc::TIMER_ABSTIME == 0 {
             let rest = sleep_for(NAME, length);
-            // SAFETY: null, or room for a time.
+            // SAFETY: C1: room for a time, or null.
             if let Some(left) = unsafe { left.as_mut() }.filter(|_| rest > 0) {
                 *left = to_timespec(rest);
             }
@@ -286,7 +288,7 @@ pub(super) unsafe extern "C" fn ppoll(
             signals
         )
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: C1: a time and a set, or null.
     unsafe { asked_with_mask("ppoll", count == 0, time, signals, ask) }
 }
 
@@ -302,7 +304,7 @@ unsafe fn asked_with_mask(
     signals: *const libc::sigset_t,
     ask: impl Fn(*const libc::timespec, *const libc::sigset_t) -> c_int,
 ) -> c_int {
-    // SAFETY: as the caller promises.
+    // SAFETY: readable or null, says the caller.
     let (length, mask) = unsafe { (length(time), signals::word(signals)) };
     with_mask(signals, mask, |signals| {
         if nothing
@@ -331,11 +333,12 @@ pub(super) unsafe extern "C" fn select(
     time: *mut libc::timeval,
 ) -> c_int {
     let nothing = count == 0 || (read.is_null() && write.is_null() && except.is_null());
-    // SAFETY: as the caller promises.
+    // SAFETY: C1: a time, or null.
     if nothing && let Some(left) = has_slept("select", unsafe { length_of(time) }) {
         let left_of = to_timespec(left);
         let (tv_sec, tv_usec) = (left_of.tv_sec, left_of.tv_nsec / MICROSECOND as c_long);
-        // SAFETY: as Linux does it: what is left of the time.
+        // As Linux does it: what is left of the time.
+        // SAFETY: C1: a time that may be written, and not null, as it has a length.
         unsafe { *time = libc::timeval { tv_sec, tv_usec } };
         return slept(left);
     }
@@ -392,7 +395,7 @@ pub(crate) unsafe extern "C" fn pselect(
             signals
         )
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: C1: a time and a set, or null.
     unsafe { asked_with_mask("pselect", nothing, time, signals, ask) }
 }
 
@@ -421,13 +424,13 @@ pub(crate) unsafe extern "C" fn pthread_join(
             tv_sec: (until / SECOND) as libc::time_t,
             tv_nsec: (until % SECOND) as c_long,
         };
-        // SAFETY: as the caller promises.
+        // SAFETY: C1.
         let mut status = unsafe { pthread_timedjoin_np(thread, result, &until) };
         let mut pause = FIRST_PAUSE;
         while matches!(status, libc::ETIMEDOUT | libc::EBUSY) && may_suspend() {
             sleep_until("pthread_join", pe::monotonic().saturating_add(pause));
             pause = (pause * 2).min(LAST_PAUSE);
-            // SAFETY: as above; nobody else joins a thread that is being joined.
+            // SAFETY: C1: nobody else joins a thread that is being joined.
             status = unsafe { pthread_tryjoin_np(thread, result) };
         }
         if !matches!(status, libc::ETIMEDOUT | libc::EBUSY) {

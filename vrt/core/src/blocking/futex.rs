@@ -54,6 +54,7 @@ use vrt_slot::Arena;
 use vrt_slot::foreign::{has_foreign_threads, is_thread_local, others_run};
 use vrt_slot::hooks;
 use vrt_slot::search;
+use vrt_slot::signals;
 
 /// How long a rank waits in the kernel for a thread, in nanoseconds.
 const PATIENCE: u64 = 1_000_000;
@@ -117,7 +118,7 @@ fn is_of_table(address: usize) -> bool {
     (start..start + size_of_val(&TABLE)).contains(&address)
 }
 
-/// What the kernel is asked: the arguments of the system call.
+/// What the kernel is asked: the arguments of the system call, as [`futex`] was given them.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Call {
     pub(super) address: usize,
@@ -134,17 +135,16 @@ impl Call {
     /// rank has taken them.
     fn kernel(self) -> c_long {
         let private = if Arena::contains(self.address) { libc::FUTEX_PRIVATE_FLAG } else { 0 };
-        real_syscall(
-            libc::SYS_futex,
-            [
-                self.address,
-                (self.operation & !private) as usize,
-                self.value as usize,
-                self.time,
-                self.second,
-                self.third as usize,
-            ],
-        )
+        let arguments = [
+            self.address,
+            (self.operation & !private) as usize,
+            self.value as usize,
+            self.time,
+            self.second,
+            self.third as usize,
+        ];
+        // SAFETY: addresses that the caller of `futex` has given, or of a time on this stack.
+        unsafe { real_syscall(libc::SYS_futex, arguments) }
     }
 
     fn is_private(self) -> bool {
@@ -156,7 +156,7 @@ impl Call {
         if self.time == 0 {
             return None;
         }
-        // SAFETY: for a wait the caller gives null or a time.
+        // SAFETY: the caller of `futex` gives a time for a wait, or null.
         let time = unsafe { *(self.time as *const libc::timespec) };
         let now = pe::monotonic();
         let left = if self.operation & libc::FUTEX_CMD_MASK == libc::FUTEX_WAIT {
@@ -179,13 +179,15 @@ pub(super) fn clock(which: libc::clockid_t) -> u64 {
 }
 
 fn fail(error: c_int) -> c_long {
-    // SAFETY: errno of this thread.
-    unsafe { *libc::__errno_location() = error };
+    signals::errno_of_process().set(error);
     -1
 }
 
 /// The system call `futex`.
-pub(super) fn futex(call: Call) -> c_long {
+///
+/// # Safety
+/// As for the kernel's; the word is aligned, changed atomically, and stays while somebody waits for it.
+pub(super) unsafe fn futex(call: Call) -> c_long {
     if !call.is_private() {
         return call.kernel();
     }
@@ -215,8 +217,7 @@ pub(super) fn futex(call: Call) -> c_long {
 
 /// The word at an address that a program waits at.
 fn word(address: usize) -> &'static AtomicU32 {
-    // SAFETY: the caller of `futex` gives the address of an aligned word that others change
-    // atomically, and keeps it while it waits.
+    // SAFETY: the caller of `futex` gives the address of such a word, or `PARKER` is one: the thread's own.
     unsafe { &*(address as *const AtomicU32) }
 }
 

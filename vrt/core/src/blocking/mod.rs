@@ -20,6 +20,10 @@
 //! - inside `block_on` of a tokio runtime that the rank has created, which relies on the thread;
 //! - on a word in the thread's own thread-local storage: a latch that exists once per thread (rayon's), because a
 //!   second wait on it would take the first one's wake-up. `parking_lot`'s would be one, too; see `parking`.
+//!
+//! Invariants:
+//! - C1. Functions in front of libc's are called as C's, and pass on what they were given; libc's of the same name have
+//!   C's types (S4 of `vrt_slot`).
 
 mod calls;
 mod futex;

@@ -21,13 +21,12 @@ pub(super) fn wait_on_stacks() {
     static KEY: u8 = 0;
     let key = (&raw const KEY).addr();
     let wait_for_nothing = || {
-        // SAFETY: nobody else uses this address as a key; nothing is waited for, as the condition is not
-        // fulfilled, and no closure panics.
+        // SAFETY: the key is the address of a static of this function's, and no closure panics or parks.
         let _ = unsafe {
             parking_lot_core::park(key, || false, || {}, |_, _| {}, DEFAULT_PARK_TOKEN, None)
         };
     };
-    // SAFETY: who does not wait is in no queue, so nobody knows of the record.
+    // SAFETY: the condition of `park` is false, so the record is in no queue.
     unsafe { destroy_what_it_makes(wait_for_nothing) };
 }
 

@@ -8,6 +8,7 @@ use crate::blocking::system::{length, libcs, past_others_signals, to_millisecond
 use crate::pe;
 use vrt_slot::external::processes;
 use vrt_slot::interpose::{InFront, Real};
+use vrt_slot::sys::{self, Plain};
 use vrt_slot::{fork, signals};
 
 /// How long until somebody looks again who waits for a child of which the runtime does not know, in nanoseconds.
@@ -65,7 +66,7 @@ unsafe extern "C-unwind" fn sigsuspend(mask: *const libc::sigset_t) -> c_int {
     if !signals::are_own() {
         return libcs!(c"sigsuspend", fn(*const libc::sigset_t) -> c_int, mask);
     }
-    // SAFETY: the program gives a set.
+    // SAFETY: C1: a set.
     let word = unsafe { signals::word(mask) }.unwrap_or(0);
     suspend_with(word)
 }
@@ -93,7 +94,7 @@ unsafe extern "C-unwind" fn sigpause_of_mask(mask: c_int) -> c_int {
 
 /// What macros make of both.
 unsafe extern "C-unwind" fn sigpause_of_either(signal_or_mask: c_int, is_signal: c_int) -> c_int {
-    // SAFETY: plain functions.
+    // SAFETY: both take any number.
     unsafe {
         match is_signal {
             0 => sigpause_of_mask(signal_or_mask),
@@ -113,7 +114,7 @@ unsafe fn take(
     deadline: Option<u64>,
 ) -> Result<c_int, c_int> {
     loop {
-        // SAFETY: as the caller promises.
+        // SAFETY: null, or room for it, says the caller.
         if let Some(signal) = unsafe { signals::take(set, info) } {
             return Ok(signal);
         }
@@ -129,7 +130,7 @@ unsafe extern "C-unwind" fn sigwait(set: *const libc::sigset_t, signal: *mut c_i
     if !signals::are_own() {
         return libcs!(c"sigwait", fn(*const libc::sigset_t, *mut c_int) -> c_int, set, signal);
     }
-    // SAFETY: the program gives a set, and room for the signal.
+    // SAFETY: C1: a set, and room for the signal.
     unsafe {
         let set = signals::word(set).unwrap_or(0);
         loop {
@@ -150,7 +151,7 @@ unsafe extern "C-unwind" fn sigwaitinfo(
     set: *const libc::sigset_t,
     info: *mut libc::siginfo_t,
 ) -> c_int {
-    // SAFETY: as the caller promises.
+    // SAFETY: C1; the time may be null.
     unsafe { sigtimedwait(set, info, std::ptr::null()) }
 }
 
@@ -168,7 +169,7 @@ unsafe extern "C-unwind" fn sigtimedwait(
             time
         );
     }
-    // SAFETY: the program gives a set, room for what the signal bears, and a time; the last two may be null.
+    // SAFETY: C1: a set, room for what the signal bears, and a time; the last two may be null.
     unsafe {
         let length = length(time);
         if !time.is_null() && length.is_none() {
@@ -193,8 +194,7 @@ impl Children {
     fn of(process: libc::pid_t) -> Children {
         match process {
             -1 => Children::All,
-            // SAFETY: a plain call.
-            0 => Children::Group(unsafe { libc::getpgrp() }),
+            0 => Children::Group(sys::getpgrp()),
             process if process < 0 => Children::Group(-process),
             process => Children::One(process),
         }
@@ -212,8 +212,7 @@ impl Children {
         let mut error = Some(libc::ECHILD);
         let found = processes::find_own(|child| {
             if let Children::Group(group) = self
-                // SAFETY: a plain call.
-                && unsafe { libc::getpgid(child) } != group
+                && sys::getpgid(child) != group
             {
                 return None;
             }
@@ -292,7 +291,7 @@ unsafe extern "C-unwind" fn wait4(
             if libc::WIFEXITED(own) || libc::WIFSIGNALED(own) {
                 processes::is_over(child);
             }
-            // SAFETY: null, or room for a status.
+            // SAFETY: C1: room for a status, or null.
             if let Some(status) = unsafe { status.as_mut() } {
                 *status = own;
             }
@@ -307,12 +306,12 @@ unsafe extern "C-unwind" fn waitpid(
     status: *mut c_int,
     options: c_int,
 ) -> libc::pid_t {
-    // SAFETY: as the caller promises.
+    // SAFETY: C1; the usage may be null.
     unsafe { wait4(process, status, options, std::ptr::null_mut()) }
 }
 
 unsafe extern "C-unwind" fn wait(status: *mut c_int) -> libc::pid_t {
-    // SAFETY: as the caller promises.
+    // SAFETY: C1; the usage may be null.
     unsafe { wait4(-1, status, 0, std::ptr::null_mut()) }
 }
 
@@ -321,7 +320,7 @@ unsafe extern "C-unwind" fn wait3(
     options: c_int,
     usage: *mut libc::rusage,
 ) -> libc::pid_t {
-    // SAFETY: as the caller promises.
+    // SAFETY: C1.
     unsafe { wait4(-1, status, options, usage) }
 }
 
@@ -344,8 +343,7 @@ unsafe extern "C-unwind" fn waitid(
     let children = match kind {
         libc::P_ALL => Children::All,
         libc::P_PID => Children::One(which as libc::pid_t),
-        // SAFETY: a plain call.
-        libc::P_PGID if which == 0 => Children::Group(unsafe { libc::getpgrp() }),
+        libc::P_PGID if which == 0 => Children::Group(sys::getpgrp()),
         libc::P_PGID => Children::Group(which as libc::pid_t),
         _ => return libcs(kind, which, info, options),
     };
@@ -354,12 +352,11 @@ unsafe extern "C-unwind" fn waitid(
     }
     let is_to_wait = options & libc::WNOHANG == 0;
     let found = children.wait("waitid", is_to_wait, |child| {
-        // SAFETY: zeros are a valid description, which is filled in.
-        let mut own: libc::siginfo_t = unsafe { std::mem::zeroed() };
+        let mut own = libc::siginfo_t::zeroed();
         let how = options | libc::WNOHANG;
         match libcs(libc::P_PID, child as libc::id_t, &raw mut own, how) {
             0 => {
-                // SAFETY: filled in, for a child, or all zero.
+                // SAFETY: `waitid` has filled it in for a child, or left zeros.
                 let has_changed = unsafe { own.si_pid() } != 0;
                 Ok(has_changed.then_some(own))
             }
@@ -367,16 +364,16 @@ unsafe extern "C-unwind" fn waitid(
         }
     });
     let own = match found {
-        // SAFETY: all zero says that none has changed.
-        Ok(found) => found.unwrap_or(unsafe { std::mem::zeroed() }),
+        // All zero says that none has changed.
+        Ok(found) => found.unwrap_or(libc::siginfo_t::zeroed()),
         Err(error) => return signals::fail(error),
     };
     let is_end = matches!(own.si_code, libc::CLD_EXITED | libc::CLD_KILLED | libc::CLD_DUMPED);
     if own.si_signo != 0 && is_end && options & libc::WNOWAIT == 0 {
-        // SAFETY: a child's.
+        // SAFETY: `waitid` has filled it in for a child.
         processes::is_over(unsafe { own.si_pid() });
     }
-    // SAFETY: null, or room for a description.
+    // SAFETY: C1: room for a description, or null.
     if let Some(info) = unsafe { info.as_mut() } {
         *info = own;
     }
@@ -389,7 +386,7 @@ unsafe extern "C" fn epoll_wait(
     most: c_int,
     milliseconds: c_int,
 ) -> c_int {
-    // SAFETY: as the caller promises.
+    // SAFETY: C1; the mask may be null.
     unsafe { epoll_pwait(epoll, events, most, milliseconds, std::ptr::null()) }
 }
 
@@ -415,7 +412,7 @@ unsafe extern "C" fn epoll_pwait(
             )
         })
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: C1: a set, or null.
     let word = unsafe { signals::word(mask) };
     with_mask(mask, word, call)
 }

@@ -68,9 +68,8 @@ pub(super) fn is_answered() -> bool {
 /// A lock as words.
 fn lock_of<T>(lock: &T) -> &[AtomicU32] {
     let count = (size_of::<T>() / size_of::<u32>()).min(WORDS);
-    // SAFETY: locks are written while they are shared. Those that are passed are aligned, at least as such a
-    // word, and have no padding in the words taken: they are a `Once`, of one word; locks of `Protected`, which
-    // fills the place behind the byte for poison; or locks of streams, for whom see `stream`.
+    // SAFETY: locks are written while they are shared. Those that are passed are a `Once`, of one word, or locks of
+    // `Protected`, which fills the place behind the byte for poison: aligned as a word, and without padding.
     unsafe { std::slice::from_raw_parts(ptr::from_ref(lock).cast(), count) }
 }
 
@@ -85,7 +84,7 @@ fn words(lock: &[AtomicU32]) -> Words {
 /// The words of a lock while the thread waits in `want`, after which they are `then`.
 fn while_wanted<T>(lock: &T, then: Words, want: impl FnOnce()) -> Option<Words> {
     let lock = lock_of(lock);
-    // SAFETY: the lock is forgotten below, before its borrow ends.
+    // SAFETY: `WANTED` is emptied below, before the borrow ends; `want` does not unwind.
     let lock = unsafe { mem::transmute::<&[AtomicU32], &'static [AtomicU32]>(lock) };
     WANTED.set(Some(Wanted { lock, then, seen: None, waits: 0 }));
     want();
@@ -157,11 +156,9 @@ fn stream<'a, S, G>(stream: &'a S, lock: impl Fn(&'a S) -> G) -> Option<(usize, 
     if size_of::<S>() != size_of::<usize>() {
         return None;
     }
-    // SAFETY: it has the size of a reference, and so consists of one: a handle that is given to everybody has
-    // to refer to what it is of.
+    // SAFETY: `stdout` and `stderr` give handles, which refer to what they are of; with this size they are a reference.
     let at = unsafe { ptr::from_ref(stream).cast::<usize>().read() };
-    // SAFETY: the lock has an owner of 64 bits, a count and a word that is waited for, and lives as long as the
-    // process.
+    // SAFETY: such a lock has an owner of 64 bits, a count and a word that is waited for, and stays as long as the process.
     let words_of_lock = unsafe { &*(at as *const [AtomicU32; WORDS]) };
     let mut held = words(words_of_lock);
     // Somebody may have it for long, as those do who print a lot: then it looks so.
@@ -216,7 +213,7 @@ mod tests {
     fn is_locked<T>(lock: &T) -> bool {
         Futexes.begin();
         assert!(search::is_known());
-        // SAFETY: a word of the lock.
+        // SAFETY: a lock has four bytes.
         unsafe { search::is_locked(ptr::from_ref(lock).addr()) }
     }
 
@@ -224,7 +221,7 @@ mod tests {
     fn is_being_filled<T>(cell: &T) -> bool {
         Futexes.begin();
         let first = ptr::from_ref(cell).addr();
-        // SAFETY: inside the cell.
+        // SAFETY: four bytes of the cell.
         (first..first + size_of::<T>()).step_by(4).any(|at| unsafe { search::is_locked(at) })
     }
 
@@ -262,12 +259,12 @@ mod tests {
         fn first<T>(of: T) {
             let mutex = Mutex::new(of);
             let guard = mutex.lock().unwrap();
-            // SAFETY: inside the lock.
+            // SAFETY: a lock has four bytes.
             assert!(unsafe { search::is_locked((&raw const mutex).addr()) });
             drop(guard);
             let lock = RwLock::new(mutex.into_inner().unwrap());
             let guard = lock.write().unwrap();
-            // SAFETY: inside the lock.
+            // SAFETY: a lock has four bytes.
             assert!(unsafe { search::is_locked((&raw const lock).addr()) });
             drop(guard);
         }

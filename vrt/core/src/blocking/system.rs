@@ -11,7 +11,7 @@ macro_rules! libcs {
     ($name:literal, fn($($ty:ty),* $(,)?) -> $ret:ty, $($arg:expr),*) => {{
         static REAL: Real = Real::new($name);
         type Function = unsafe extern "C" fn($($ty),*) -> $ret;
-        // SAFETY: libc's function of this name has this type; the caller keeps its contract.
+        // SAFETY: C1.
         unsafe { std::mem::transmute::<*mut c_void, Function>(REAL.get())($($arg),*) }
     }};
 }
@@ -24,12 +24,14 @@ pub(super) const MICROSECOND: u64 = 1_000;
 
 /// The error of the last call.
 pub(super) fn errno() -> c_int {
-    // SAFETY: errno of this thread.
-    unsafe { *libc::__errno_location() }
+    signals::errno_of_process().get()
 }
 
 /// libc's `syscall`, with as many arguments as any call has.
-pub(super) fn real_syscall(number: c_long, arguments: [usize; 6]) -> c_long {
+///
+/// # Safety
+/// The call may be made with these arguments.
+pub(super) unsafe fn real_syscall(number: c_long, arguments: [usize; 6]) -> c_long {
     let [a, b, c, d, e, f] = arguments;
     libcs!(
         c"syscall",
@@ -49,7 +51,7 @@ pub(super) fn real_syscall(number: c_long, arguments: [usize; 6]) -> c_long {
 /// # Safety
 /// Null, or a readable time.
 pub(super) unsafe fn length(time: *const libc::timespec) -> Option<u64> {
-    // SAFETY: as the caller promises.
+    // SAFETY: null, or readable, says the caller.
     let time = unsafe { time.as_ref() }?;
     let valid = time.tv_sec >= 0 && (0..SECOND as c_long).contains(&time.tv_nsec);
     valid.then(|| nanoseconds(time))
@@ -65,7 +67,7 @@ pub(super) fn to_milliseconds(nanoseconds: u64) -> c_int {
 /// # Safety
 /// Null, or a readable time.
 pub(super) unsafe fn length_of(time: *const libc::timeval) -> Option<u64> {
-    // SAFETY: as the caller promises.
+    // SAFETY: null, or readable, says the caller.
     let time = unsafe { time.as_ref() }?;
     let valid = time.tv_sec >= 0 && time.tv_usec >= 0;
     valid.then(|| {

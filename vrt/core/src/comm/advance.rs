@@ -119,7 +119,7 @@ impl Operation {
         let len = packet.len as usize;
         let is_long = packet.source > 0;
         let data = if len <= INLINE && !is_long { packet.data.0.as_ptr() } else { payload };
-        // SAFETY: the packet's data, here or beside it, has this length.
+        // SAFETY: the packet's data, in it or as its payload, has this length.
         let mut bytes = unsafe { std::slice::from_raw_parts(data, len) };
         let theirs = Disagreement::of(packet);
         if self.spec.is_some_and(|spec| spec.disagreement() != theirs)
@@ -160,7 +160,7 @@ impl Operation {
         for &target in around.groups.elsewhere(spec).iter() {
             for opinion in opinions {
                 let packet = self.packet(opinion);
-                // SAFETY: nothing lies beside a packet without data.
+                // SAFETY: the packet has no payload.
                 unsafe { around.core.net.send(target as usize, &packet, std::ptr::null()) };
             }
         }
@@ -233,7 +233,7 @@ impl Operation {
                 packet.data.0[..bytes.len()].copy_from_slice(bytes);
             }
             for target in targets {
-                // SAFETY: `bytes` is what lies beside the packet, if anything does.
+                // SAFETY: the packet's payload, if it has one, is `bytes`.
                 unsafe { net.send(*target as usize, &packet, bytes.as_ptr()) };
             }
         }
@@ -263,7 +263,7 @@ impl Operation {
     /// Hands out the result if everybody's contribution is there.
     ///
     /// # Safety
-    /// The outputs of those who wait are writable for the result.
+    /// B3 holds for those who wait.
     pub(super) unsafe fn finish_if_complete(&mut self, around: &mut Around<'_>) -> Progress {
         let Some(spec) = self.spec else { return Progress::UnderWay };
         if let Some(relay) = self.relay.clone() {
@@ -284,7 +284,7 @@ impl Operation {
                 away.push(*waiting);
                 continue;
             };
-            // SAFETY: as the caller promises: `out` has room for the result.
+            // SAFETY: B3.
             unsafe { self.hand_out(&spec, &result, waiting) };
             if state.finish(waiting.request) {
                 core.ready.push_back(waiting.rank);
@@ -298,7 +298,7 @@ impl Operation {
             }
             let mut bytes = vec![0u8; spec.result_len()];
             let out = std::mem::replace(&mut waiting.out, bytes.as_mut_ptr());
-            // SAFETY: the bytes have room for the result; `out` has, says the caller.
+            // SAFETY: `bytes` has room for the result, and `out` by B3.
             unsafe {
                 self.hand_out(&spec, &result, &waiting);
                 finish_away(core, Waiting { out, ..waiting }, &bytes);
@@ -311,7 +311,7 @@ impl Operation {
 /// Gives the result to a rank that lives elsewhere.
 ///
 /// # Safety
-/// Its output is writable for the result.
+/// B3 holds for it.
 #[cold]
 unsafe fn finish_away(core: &mut Core, waiting: Waiting, result: &[u8]) {
     let Waiting { rank, request, out, .. } = waiting;
@@ -321,7 +321,7 @@ unsafe fn finish_away(core: &mut Core, waiting: Waiting, result: &[u8]) {
         if !result.is_empty() && !matches!(leased, Some(Some(_))) {
             return core.send_result(rank, request, result.to_vec());
         }
-        // SAFETY: as the caller promises.
+        // SAFETY: B3, says the caller; the rank's memory is in this node while it is leased.
         unsafe { copy_short(result.as_ptr(), out, result.len()) };
     }
     core.complete(rank, request);

@@ -110,12 +110,9 @@ impl Collective {
     /// # Errors
     /// Ranks have begun different operations, or it is polled by another rank than the one that
     /// began it.
-    ///
-    /// # Safety
-    /// No requirements: a barrier reads and writes no memory.
-    pub async unsafe fn barrier(&self) -> Result<(), Error> {
+    pub async fn barrier(&self) -> Result<(), Error> {
         let combined = Combined::barrier();
-        // SAFETY: nothing is read or written.
+        // SAFETY: B1: there are no buffers.
         unsafe { self.combine(0, &combined) }.await
     }
 
@@ -128,17 +125,19 @@ impl Collective {
     /// # Safety
     /// `data` is readable and writable until the future is ready.
     pub async unsafe fn broadcast(&self, root: usize, data: Out) -> Result<(), Error> {
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         unsafe { self.broadcast_in(0, root, data) }.await
     }
 
+    /// # Safety
+    /// As [`broadcast`](Self::broadcast).
     pub(super) async unsafe fn broadcast_in(
         &self,
         phase: u32,
         root: usize,
         data: Out,
     ) -> Result<(), Error> {
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         unsafe {
             let combined = Combined::broadcast(root, data);
             if combined.is_small(self.size()) {
@@ -179,7 +178,7 @@ impl Collective {
         out: Option<Out>,
     ) -> Result<(), Error> {
         let combined = Combined::gather(root, input, out);
-        // SAFETY: as the caller promises; part `r` of the output is rank `r`'s.
+        // SAFETY: B1; part `r` of the output is rank `r`'s.
         unsafe {
             if combined.is_small(self.size()) {
                 return self.combine(0, &combined).await;
@@ -206,7 +205,7 @@ impl Collective {
     ) -> Result<(), Error> {
         let (n, me) = (self.size(), self.rank());
         self.number();
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         unsafe {
             match (root, parts) {
                 (None, Some(parts)) => {
@@ -247,7 +246,7 @@ impl Collective {
         out: Out,
     ) -> Result<(), Error> {
         let (n, me, each) = (self.size(), self.rank(), out.1);
-        // SAFETY: as the caller promises; part `r` of the input is rank `r`'s.
+        // SAFETY: B1; part `r` of the input is rank `r`'s.
         unsafe {
             // Small data is broadcast, and each takes its part.
             let everything = Out(std::ptr::null_mut(), each.saturating_mul(n), out.2);
@@ -281,7 +280,7 @@ impl Collective {
     ) -> Result<(), Error> {
         let (n, me) = (self.size(), self.rank());
         self.number();
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         unsafe {
             match parts.filter(|_| me == root) {
                 Some(parts) => {
@@ -307,7 +306,7 @@ impl Collective {
     pub async unsafe fn all_to_all(&self, input: In, out: Out) -> Result<(), Error> {
         let n = self.size();
         let combined = Combined::all_to_all(input, out);
-        // SAFETY: as the caller promises; parts are by rank.
+        // SAFETY: B1; parts are by rank.
         unsafe {
             if combined.is_small(n) {
                 return self.combine(0, &combined).await;
@@ -328,7 +327,7 @@ impl Collective {
     pub async unsafe fn all_to_all_parts(&self, input: &[In], out: &[Out]) -> Result<(), Error> {
         let (n, me) = (self.size(), self.rank());
         self.number();
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         unsafe {
             self.check_own(input[me], out[me])?;
             out[me].copy_from(input[me]);
@@ -340,13 +339,15 @@ impl Collective {
         Ok(())
     }
 
+    /// # Safety
+    /// As [`combine_as`](Self::combine_as).
     pub(super) async unsafe fn combine(
         &self,
         phase: u32,
         combined: &Combined,
     ) -> Result<(), Error> {
         let spec = combined.spec(&self.comm);
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         unsafe { self.combine_as(&spec, phase, combined) }.await
     }
 
@@ -360,7 +361,7 @@ impl Collective {
     ) -> Result<(), Error> {
         let number = Some((self.number() << PHASE_BITS) | phase);
         let (input, out) = (combined.input.0, combined.out.0);
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         let started = pe::with(|pe| unsafe { combine(&mut pe.engine, spec, number, input, out) });
         let outcome = match started {
             Started::Done(outcome) => outcome,
@@ -381,7 +382,7 @@ impl Collective {
         for i in 0..windows {
             let window = combined.window(i, windows, &self.comm);
             let spec = Spec { whole: combined.input.1, ..window.spec(&self.comm) };
-            // SAFETY: as the caller promises, of a part of the buffers.
+            // SAFETY: B1: a window is a part of the buffers.
             unsafe { self.combine_as(&spec, FIRST_WINDOW + i as u32, &window) }.await?;
         }
         Ok(())
@@ -419,7 +420,7 @@ impl Collective {
     /// # Safety
     /// `data` is readable until the future is ready.
     pub(crate) async unsafe fn send(&self, phase: u32, to: usize, data: In) -> Result<(), Error> {
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         unsafe { operation::send(self.outbound(phase, to, data), self.site) }.await
     }
 
@@ -434,7 +435,7 @@ impl Collective {
         data: Out,
     ) -> Result<(), Error> {
         let pattern = self.pattern(phase, from);
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         let outcome = unsafe { operation::receive(pattern, data.room(), self.site) }.await?;
         self.check_came(&outcome, data.1, from)
     }
@@ -452,7 +453,7 @@ impl Collective {
         out: Out,
     ) -> Result<(), Error> {
         let (message, pattern) = (self.outbound(phase, to, data), self.pattern(phase, from));
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         let outcome =
             unsafe { operation::exchange(message, pattern, out.room(), self.site) }.await?;
         self.check_came(&outcome, out.1, from)

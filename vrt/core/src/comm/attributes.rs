@@ -30,7 +30,7 @@ impl Attributes {
             value.downcast_ref::<A>().map(std::ptr::from_ref)
         };
         let value = values.iter().rev().find_map(of_type)?;
-        // SAFETY: values are boxed and never removed while `self` lives.
+        // SAFETY: values are boxed, and `set` alone changes the list, which removes none.
         Some(unsafe { &*value })
     }
 

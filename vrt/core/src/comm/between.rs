@@ -56,15 +56,18 @@ impl<'a> Between<'a> {
     }
 
     /// Sends to a rank of the other group.
+    ///
+    /// # Safety
+    /// B1, as for all `unsafe` functions here.
     async unsafe fn send(&self, to: usize, data: In) -> Result<(), Error> {
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         unsafe { operation::send(self.outbound(to, data), self.both.site) }.await
     }
 
     /// Receives from a rank of the other group.
     async unsafe fn receive(&self, from: usize, out: Out) -> Result<(), Error> {
         let pattern = self.both.pattern(BETWEEN, from);
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         let outcome = unsafe { operation::receive(pattern, out.room(), self.both.site) }.await?;
         self.both.check_came(&outcome, out.1, from)
     }
@@ -76,7 +79,7 @@ impl<'a> Between<'a> {
     unsafe fn start_sends(&self, to: impl Iterator<Item = (usize, In)>) -> Vec<Pending> {
         let start = |(to, data)| {
             let message = self.outbound(to, data);
-            // SAFETY: as the caller promises.
+            // SAFETY: B1; readable until all have ended, says the caller.
             match pe::with(|pe| unsafe { pe.engine.send(&message) }) {
                 Started::Done(_) => None,
                 Started::Pending(request, _) => Some(Pending::new(request, self.both.site, None)),
@@ -88,7 +91,7 @@ impl<'a> Between<'a> {
     /// The first ranks of the groups exchange data.
     async unsafe fn exchange(&self, data: In, out: Out) -> Result<(), Error> {
         let (message, pattern) = (self.outbound(0, data), self.both.pattern(BETWEEN, 0));
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         let came = unsafe { operation::exchange(message, pattern, out.room(), self.both.site) };
         self.both.check_came(&came.await?, out.1, 0)
     }
@@ -107,7 +110,7 @@ impl<'a> Between<'a> {
         let mut result = zeroed(if self.is_first() { input.1 } else { 0 })?;
         let out = self.is_first().then(|| Out::of_slice(&mut result, input.2));
         let here = self.here();
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         unsafe { here.reduce(Some(0), op, input, out) }.await?;
         Ok(result)
     }
@@ -119,14 +122,12 @@ impl<'a> Between<'a> {
 /// The communicator has one group only, or ranks call different operations; so for all that follow.
 pub async fn barrier(comm: &CommunicatorHandle, site: Site) -> Result<(), Error> {
     let both = Between::begin(comm, site).await?;
-    // SAFETY: nothing is read or written.
-    unsafe {
-        both.here().barrier().await?;
-        if both.is_first() {
-            both.exchange(In::NOTHING, Out::NOTHING).await?;
-        }
-        both.here().barrier().await
+    both.here().barrier().await?;
+    if both.is_first() {
+        // SAFETY: B1: there are no buffers.
+        unsafe { both.exchange(In::NOTHING, Out::NOTHING) }.await?;
     }
+    both.here().barrier().await
 }
 
 /// A rank of the root's group takes part in an operation with a root: all that it does is to count it.
@@ -143,14 +144,14 @@ pub async fn beside_root(comm: &CommunicatorHandle, site: Site) -> Result<(), Er
 /// As [`barrier`], and what is received differs from a buffer in length or type.
 ///
 /// # Safety
-/// All buffers are readable, or writable, until the future is ready; so for all that follow.
+/// All buffers are readable, or writable, until the future is ready (B1); so for all that follow.
 pub async unsafe fn broadcast(
     comm: &CommunicatorHandle,
     part: Part<In, Out>,
     site: Site,
 ) -> Result<(), Error> {
     let both = Between::begin(comm, site).await?;
-    // SAFETY: as the caller promises.
+    // SAFETY: B1.
     unsafe {
         match part {
             Part::Root(data) => both.send(0, data).await,
@@ -178,7 +179,7 @@ pub async unsafe fn gather(
     site: Site,
 ) -> Result<(), Error> {
     let both = Between::begin(comm, site).await?;
-    // SAFETY: as the caller promises.
+    // SAFETY: B1.
     unsafe {
         match part {
             Part::Root(outs) => {
@@ -206,7 +207,7 @@ pub async unsafe fn scatter(
     site: Site,
 ) -> Result<(), Error> {
     let both = Between::begin(comm, site).await?;
-    // SAFETY: as the caller promises.
+    // SAFETY: B1.
     unsafe {
         match part {
             Part::Root(ins) => {
@@ -237,7 +238,7 @@ pub async unsafe fn all_gather(
     let both = Between::begin(comm, site).await?;
     let signature = outs.first().map_or(data.2, |out| out.2);
     let mut all = zeroed(outs.iter().map(|out| out.1).fold(0, usize::saturating_add))?;
-    // SAFETY: as the caller promises; all parts lie in `all`, one behind the other.
+    // SAFETY: B1; all parts are in `all`, one behind the other.
     unsafe {
         let sends = both.start_sends(std::iter::once((0, data)));
         if both.is_first() {
@@ -276,7 +277,7 @@ pub async unsafe fn all_to_all(
     site: Site,
 ) -> Result<(), Error> {
     let both = Between::begin(comm, site).await?;
-    // SAFETY: as the caller promises.
+    // SAFETY: B1.
     unsafe {
         let sends = both.start_sends(ins.iter().copied().enumerate());
         for (from, out) in outs.iter().enumerate() {
@@ -303,7 +304,7 @@ pub async unsafe fn reduce(
     site: Site,
 ) -> Result<(), Error> {
     let both = Between::begin(comm, site).await?;
-    // SAFETY: as the caller promises.
+    // SAFETY: B1.
     unsafe {
         match part {
             Part::Root(out) => both.receive(0, out).await,
@@ -334,7 +335,7 @@ pub async unsafe fn all_reduce(
     site: Site,
 ) -> Result<(), Error> {
     let both = Between::begin(comm, site).await?;
-    // SAFETY: as the caller promises.
+    // SAFETY: B1.
     unsafe {
         let own = both.reduce_here(op, data).await?;
         if both.is_first() {
@@ -360,7 +361,7 @@ pub async unsafe fn reduce_scatter(
     site: Site,
 ) -> Result<(), Error> {
     let both = Between::begin(comm, site).await?;
-    // SAFETY: as the caller promises.
+    // SAFETY: B1.
     unsafe {
         let own = both.reduce_here(op, data).await?;
         let total = lengths.iter().copied().fold(0, usize::saturating_add);

@@ -34,7 +34,7 @@ impl In {
     /// # Safety
     /// They are readable as long as the result lives.
     pub(super) unsafe fn slice<'a>(self) -> &'a [u8] {
-        // SAFETY: as the caller promises.
+        // SAFETY: readable, says the caller.
         if self.1 == 0 { &[] } else { unsafe { std::slice::from_raw_parts(self.0, self.1) } }
     }
 
@@ -81,7 +81,7 @@ impl Out {
     pub(super) unsafe fn copy_from(self, from: In) {
         debug_assert!(from.1 <= self.1);
         if from.1 > 0 {
-            // SAFETY: as the caller promises.
+            // SAFETY: both have `from.1` bytes, says the caller.
             unsafe { std::ptr::copy(from.0, self.0, from.1) };
         }
     }
@@ -97,7 +97,7 @@ pub fn zeroed(bytes: usize) -> Result<Vec<u8>, Error> {
     if bytes == 0 {
         return Ok(Vec::new());
     }
-    // SAFETY: the layout has a size, and is that of a vector of so many bytes, all of them zero.
+    // SAFETY: the layout is not empty, and is that of a vector of so many bytes, all of which `alloc_zeroed` has written.
     unsafe {
         let at = std::alloc::alloc_zeroed(layout);
         match at.is_null() {

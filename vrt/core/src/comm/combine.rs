@@ -72,7 +72,7 @@ enum Contributed {
 ///
 /// # Safety
 /// `input` is readable for `unit` bytes now (if the rank contributes), and `out` is writable
-/// for the result (if the rank gets it) until the request is done.
+/// for the result (if the rank gets it) until the request is done: B3.
 #[inline]
 pub(crate) unsafe fn combine(
     engine: &mut Engine,
@@ -82,7 +82,7 @@ pub(crate) unsafe fn combine(
     out: *mut u8,
 ) -> Started {
     let (combining, core) = engine.part::<Combining>();
-    // SAFETY: as the caller promises.
+    // SAFETY: the same promise.
     unsafe { combining.combine(core, spec, number, input, out) }
 }
 
@@ -126,7 +126,7 @@ pub(super) fn send_gathered(engine: &mut Engine) {
 /// `payload` is readable for `packet.payload()` bytes.
 pub(super) unsafe fn parts_came(engine: &mut Engine, packet: &Packet, payload: *const u8) {
     let (combining, core) = engine.part::<Combining>();
-    // SAFETY: as the caller promises.
+    // SAFETY: the packet's payload, says the caller.
     unsafe { combining.take_packet(core, packet, payload) };
 }
 
@@ -134,8 +134,7 @@ impl Combining {
     /// Starts a small collective operation of the running rank.
     ///
     /// # Safety
-    /// `input` is readable for `unit` bytes now (if the rank contributes), and `out` is writable
-    /// for the result (if the rank gets it) until the request is done.
+    /// As for [`combine`].
     unsafe fn combine(
         &mut self,
         core: &mut Core,
@@ -164,7 +163,7 @@ impl Combining {
             }
         };
         if broadcast && unit <= INLINE - PART_HEADER {
-            // SAFETY: as the caller promises.
+            // SAFETY: the same promise.
             if let Some(done) = unsafe { self.broadcast_alone(core, spec, number, input, out) } {
                 return done;
             }
@@ -179,7 +178,7 @@ impl Combining {
         let bytes: &[u8] = match unit {
             _ if !contributes => &[],
             0 => &[],
-            // SAFETY: as the caller promises.
+            // SAFETY: the rank contributes `unit` bytes, says the caller.
             _ => unsafe { std::slice::from_raw_parts(input, unit) },
         };
         let waiting = request.map(|request| Waiting { rank: me, place: rank, request, out });
@@ -231,10 +230,10 @@ impl Combining {
             packet.len = (PART_HEADER + unit) as u32;
             let (head, rest) = packet.data.0.split_at_mut(PART_HEADER);
             head[4..].copy_from_slice(&EVERYBODY.to_ne_bytes());
-            // SAFETY: the caller's `unit` bytes, for which there is room.
+            // SAFETY: the root's `unit` bytes, says the caller; with the header they fit into the packet.
             unsafe { copy_short(input, rest.as_mut_ptr(), unit) };
             for target in targets.iter() {
-                // SAFETY: nothing lies beside the packet.
+                // SAFETY: the packet has no payload.
                 unsafe { core.net.send(*target as usize, &packet, std::ptr::null()) };
             }
         } else {
@@ -246,7 +245,7 @@ impl Combining {
             }
             self.groups.alone(core.shared, core.id, spec)?;
             let packet = self.early.pop_front()?;
-            // SAFETY: the packet has `unit` bytes behind the header, and `out` has room for them.
+            // SAFETY: the packet has `unit` bytes behind the header, as was checked; B3, says the caller.
             unsafe { copy_short(packet.data.0.as_ptr().add(PART_HEADER), out, unit) };
             outcome.bytes = unit as u64;
         }
@@ -287,7 +286,7 @@ impl Combining {
         let sends = if broadcast { is_root } else { last };
         let mut progress = if sends { operation.send_parts(around) } else { Progress::UnderWay };
         if progress == Progress::UnderWay && (broadcast || last) {
-            // SAFETY: the outputs of all who wait are writable, as each promised.
+            // SAFETY: B3.
             progress = unsafe { operation.finish_if_complete(around) };
         }
         if progress == Progress::Over {
@@ -346,7 +345,7 @@ impl Combining {
         if !operation.store_parts(around, packet, payload) {
             return;
         }
-        // SAFETY: as in `combine`.
+        // SAFETY: B3.
         if unsafe { operation.finish_if_complete(around) } == Progress::Over {
             self.close(key);
         }

@@ -34,15 +34,15 @@ pub fn node_now() -> u32 {
     pe::with(|pe| pe.engine.shared.node_of(pe.engine.id) as u32)
 }
 
-/// Plain numbers, of which all bytes are valid.
+/// Plain numbers.
 ///
 /// # Safety
-/// They are.
+/// Any bytes are a value.
 pub unsafe trait Number: Copy + Default {}
 
-// SAFETY: integers.
+// SAFETY: any bytes are an integer.
 unsafe impl Number for i32 {}
-// SAFETY: integers.
+// SAFETY: any bytes are an integer.
 unsafe impl Number for u64 {}
 
 /// Numbers that every rank gets from all.
@@ -59,25 +59,27 @@ pub async fn all_gather<T: Number, const N: usize>(
     let (from, to) = (In(mine.as_ptr().cast(), bytes, Signature::ANY), all.as_mut_ptr().cast());
     let out = Out(to, bytes * comm.size as usize, Signature::ANY);
     let collective = Collective::begin(comm, site);
-    // SAFETY: both live in this future until it is ready.
+    // SAFETY: B1: both are in this future.
     unsafe { collective.gather(None, from, Some(out)) }.await?;
     Ok(all)
 }
 
-/// Numbers that every rank gets from one.
+/// Numbers that every rank gets from one. They are in this future: nobody else could forget it and use them.
 ///
 /// # Errors
 /// Those of [`Collective::broadcast`].
-pub async fn broadcast(
+pub async fn broadcast<T: AsMut<[u32]> + 'static>(
     comm: &CommunicatorHandle,
     root: usize,
-    numbers: &mut [u32],
+    mut numbers: T,
     site: Site,
-) -> Result<(), Error> {
-    let out = Out(numbers.as_mut_ptr().cast(), size_of_val(numbers), Signature::ANY);
+) -> Result<T, Error> {
+    let all = numbers.as_mut();
+    let out = Out(all.as_mut_ptr().cast(), size_of_val(all), Signature::ANY);
     let collective = Collective::begin(comm, site);
-    // SAFETY: the numbers are borrowed until the future is ready.
-    unsafe { collective.broadcast(root, out) }.await
+    // SAFETY: B1: the numbers are in this future, or a vector's of it.
+    unsafe { collective.broadcast(root, out) }.await?;
+    Ok(numbers)
 }
 
 /// Reserves the contexts of this many communicators; returns the first one.
@@ -134,7 +136,7 @@ pub async fn split(
     if comm.rank == 0 {
         first = [new_contexts(colors.len() as u32)?];
     }
-    broadcast(comm, 0, &mut first, site).await?;
+    let first = broadcast(comm, 0, first, site).await?;
     let Ok(place) = colors.binary_search(&color) else { return Ok(None) };
     let same = all.iter().enumerate().filter(|(_, [c, _])| *c == color);
     let mut ranks: Vec<(i32, usize)> = same.map(|(rank, [_, key])| (*key, rank)).collect();
@@ -194,7 +196,7 @@ pub async fn same_ranks(
     if comm.rank == 0 {
         context = [new_contexts(1)?];
     }
-    broadcast(comm, 0, &mut context, site).await?;
+    let context = broadcast(comm, 0, context, site).await?;
     let mut info = Info::new(context[0], comm.rank, comm.members.clone());
     info.shape = shape;
     info.attributes = comm.attributes.duplicate();
@@ -227,7 +229,7 @@ pub async fn from_group_collective(
 /// Tags of messages between those who make a communicator; numbered operations have lower ones.
 const CREATION: i32 = 0x4000_0000;
 
-/// Sends a message that only the creation of communicators uses.
+/// Sends a message that only the creation of communicators uses. Its data is in the caller's future.
 async fn send(
     comm: &CommunicatorHandle,
     to: u32,
@@ -245,7 +247,7 @@ async fn send(
         mode: Mode::Standard,
         signature: Signature::ANY,
     };
-    // SAFETY: the data is borrowed until the future is ready.
+    // SAFETY: O1: the data is in the future that awaits this one.
     unsafe { operation::send(message, site) }.await
 }
 
@@ -260,7 +262,7 @@ async fn receive(
     let tag = CREATION | (tag & 0x3fff_ffff);
     let pattern = Pattern { context: comm.context + 1, source: from, tag };
     let room = Room::untyped(data.as_mut_ptr().cast(), size_of_val(data));
-    // SAFETY: the data is borrowed until the future is ready.
+    // SAFETY: O1: the data is in the future that awaits this one.
     unsafe { operation::receive(pattern, room, site) }.await?.fitting().map(|_| ())
 }
 
@@ -272,7 +274,7 @@ pub async fn exchange(
     comm: &CommunicatorHandle,
     with: Rank,
     tag: Tag,
-    mine: &[u32],
+    mine: Vec<u32>,
     site: Site,
 ) -> Result<Vec<u32>, Error> {
     let to = comm.job_rank(with)?;
@@ -288,11 +290,11 @@ pub async fn exchange(
     }
     let mut theirs = vec![0; len[0] as usize];
     if speaks_first {
-        send(comm, to, tag, mine, site).await?;
+        send(comm, to, tag, &mine, site).await?;
     }
     receive(comm, with, tag, &mut theirs, site).await?;
     if !speaks_first {
-        send(comm, to, tag, mine, site).await?;
+        send(comm, to, tag, &mine, site).await?;
     }
     Ok(theirs)
 }

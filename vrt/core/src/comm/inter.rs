@@ -49,13 +49,12 @@ async fn exchange_groups(
     let mut theirs = Vec::new();
     let mut len = [0];
     if local.rank as usize == leader {
-        theirs = create::exchange(peer, partner, tag, mine, site).await?;
+        theirs = create::exchange(peer, partner, tag, mine.to_vec(), site).await?;
         len = [theirs.len() as u32];
     }
-    broadcast(local, leader, &mut len, site).await?;
-    theirs.resize(len[0] as usize, 0);
-    broadcast(local, leader, &mut theirs, site).await?;
-    Ok(theirs)
+    let [len] = broadcast(local, leader, len, site).await?;
+    theirs.resize(len as usize, 0);
+    broadcast(local, leader, theirs, site).await
 }
 
 /// Prepares a rank's part of an intercommunicator: if the ranks of its local group are not consecutive, its PE learns
@@ -100,8 +99,7 @@ pub async fn create(
     mine.extend(comm.members.iter());
     let told = (tag, &mine[..]);
     let theirs = exchange_groups(&local, leader, peer, remote_leader, told, site).await?;
-    let mut offered = [mine[0]];
-    broadcast(&local, leader, &mut offered, site).await?;
+    let offered = broadcast(&local, leader, [mine[0]], site).await?;
     let (mine, theirs) = ((offered[0], &mine[1..]), (theirs[0], &theirs[1..]));
     let first = mine.1.iter().min() < theirs.1.iter().min();
     let context = if first { mine.0 } else { theirs.0 };
@@ -124,8 +122,7 @@ pub async fn merge(
     let offered = if comm.rank == 0 { new_contexts(1)? } else { 0 };
     let mine = [offered, high.into()];
     let theirs = exchange_groups(&remote.local, 0, comm, 0, (OF_TWO, &mine), site).await?;
-    let mut offered = [offered];
-    broadcast(&remote.local, 0, &mut offered, site).await?;
+    let offered = broadcast(&remote.local, 0, [offered], site).await?;
     let first = if u32::from(high) == theirs[1] { is_lower(comm, remote) } else { !high };
     let (local, other) = (comm.members.iter(), remote.members.iter());
     let members: Vec<u32> =
@@ -171,8 +168,7 @@ pub async fn split(
     let mut mine = vec![offered];
     mine.extend(own.iter().flatten().map(|number| *number as u32));
     let theirs = exchange_groups(&remote.local, 0, comm, 0, (OF_TWO, &mine), site).await?;
-    let mut offered = [offered];
-    broadcast(&remote.local, 0, &mut offered, site).await?;
+    let offered = broadcast(&remote.local, 0, [offered], site).await?;
     let other: Vec<[i32; 2]> =
         theirs[1..].chunks_exact(2).map(|pair| [pair[0] as i32, pair[1] as i32]).collect();
     let local = create::split(&remote.local, color, key, Shape::Plain, site).await?;

@@ -73,7 +73,7 @@ impl Operation {
                 if (right.start, right.level) != (start + half, level) {
                     break;
                 }
-                // SAFETY: parts have `unit` bytes in `data`, and no two overlap.
+                // SAFETY: B2; `bytes` are as many.
                 unsafe {
                     match at {
                         None => operator.fold_right(bytes.as_ptr(), data.add(right.at), unit),
@@ -90,7 +90,7 @@ impl Operation {
                 if (left.start + half, left.level) != (start, level) {
                     break;
                 }
-                // SAFETY: as above.
+                // SAFETY: B2; `bytes` are as many.
                 unsafe {
                     let right = at.map_or(bytes.as_ptr(), |at| data.add(at));
                     operator.fold(data.add(left.at), right, unit);
@@ -161,7 +161,7 @@ impl Operation {
                 packet.data = Data::words([level | u64::from(part.start), offset as u64, 0]);
                 let bytes = &self.data[part.at + offset..][..len];
                 for target in targets {
-                    // SAFETY: `bytes` is what lies beside the packet, longer than what fits into it.
+                    // SAFETY: the packet's payload is `bytes`, which are too long for the packet itself.
                     unsafe { net.send(*target as usize, &packet, bytes.as_ptr()) };
                 }
             }

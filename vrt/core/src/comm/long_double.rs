@@ -15,8 +15,7 @@ macro_rules! arithmetic {
     ($name:ident, $instruction:literal) => {
         fn $name(self, other: F80) -> F80 {
             let mut result = self;
-            // SAFETY: reads and writes ten bytes of numbers of this function, and leaves the x87 stack
-            // as it was.
+            // SAFETY: reads and writes ten of the sixteen bytes of `result` and `other`; the x87 stack is as it was.
             #[cfg(target_arch = "x86_64")]
             unsafe {
                 std::arch::asm!(
@@ -71,7 +70,7 @@ impl PartialOrd for F80 {
         #[cfg(target_arch = "x86_64")]
         {
             let (above, below, unordered): (u8, u8, u8);
-            // SAFETY: reads ten bytes of each number, and leaves the x87 stack as it was.
+            // SAFETY: reads ten of the sixteen bytes of each number; the x87 stack is as it was.
             unsafe {
                 std::arch::asm!(
                     "fld tbyte ptr [{right}]",
@@ -112,7 +111,7 @@ mod tests {
 
     fn number(value: f64) -> F80 {
         let mut it = F80([0; 16]);
-        // SAFETY: reads a number and writes ten bytes of another.
+        // SAFETY: reads `value`, and writes ten of the sixteen bytes of `it`; the x87 stack is as it was.
         unsafe {
             std::arch::asm!(
                 "fld qword ptr [{from}]", "fstp tbyte ptr [{to}]",

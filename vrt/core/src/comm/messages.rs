@@ -30,7 +30,7 @@ pub(super) async fn exchange(
         .filter_map(|(to, numbers)| {
             let data = In(numbers.as_ptr().cast(), size_of_val(&**numbers), Signature::ANY);
             let message = collective.outbound(DATA, *to, data);
-            // SAFETY: the numbers stay until all sends have ended.
+            // SAFETY: O1: `outgoing` is in this future until all sends have ended.
             match pe::with(|pe| unsafe { pe.engine.send(&message) }) {
                 Started::Done(_) => None,
                 Started::Pending(request, _) => Some(Pending::new(request, site, None)),
@@ -44,7 +44,7 @@ pub(super) async fn exchange(
         let bytes = usize::try_from(found.bytes).unwrap_or_default();
         let mut numbers = vec![0i32; bytes.div_ceil(size_of::<i32>())];
         let room = Room::untyped(numbers.as_mut_ptr().cast(), size_of_val(&*numbers));
-        // SAFETY: the numbers live until the future is ready.
+        // SAFETY: the numbers are in this future whenever the receive is polled.
         unsafe { operation::receive_matched(Ticket::new(message), room, site) }.await?.fitting()?;
         came.push((usize::try_from(found.source).unwrap_or_default(), numbers));
     }
@@ -71,7 +71,7 @@ async fn count(
     let sum = ReduceOp::Predefined(Operator { op: Op::Sum, scalar: Scalar::U32 });
     let each = vec![size_of::<u32>(); counts.len()];
     let collective = Collective::begin(comm, site);
-    // SAFETY: both live in this future until it is ready.
+    // SAFETY: B1: `counts` and `own` are in this future.
     unsafe { collective.reduce_scatter(&sum, input, &each, out) }.await?;
     Ok(own)
 }

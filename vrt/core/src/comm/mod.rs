@@ -21,6 +21,14 @@
 //! | `membership`, `handlers` | joining and leaving groups; what comes from other PEs |
 //! | `operator`, `long_double`, `reduce_op` | the operations that reductions apply |
 //! | `bytes` | the bytes that operations read and write |
+//!
+//! Invariants:
+//! - B1. The buffers of an operation ([`In`](bytes::In), [`Out`](bytes::Out)) are readable or writable for their lengths
+//!   until its future is ready, and none overlaps another: so promise the callers of all `unsafe` functions of operations.
+//!   What a function makes itself, and gives to others, is in its future until those are ready.
+//! - B2. The parts of an operation on a PE have `unit` bytes each in the operation's `data`, and none overlaps another
+//!   (`parts`).
+//! - B3. A rank that waits on a PE has room for its result until it is told: the caller of `combine`.
 
 #![cfg_attr(
     not(test),

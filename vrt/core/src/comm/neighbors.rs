@@ -92,7 +92,7 @@ pub async unsafe fn exchange(
     for (source, out) in ranked(&neighbors.sources).into_iter().zip(outs) {
         let Some((from, label)) = source else { continue };
         let pattern = collective.pattern(label, from);
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         let started = pe::with(|pe| unsafe { pe.engine.receive(pattern, out.room()) });
         receiving.push((from, out.1, wait(started)));
     }
@@ -100,7 +100,7 @@ pub async unsafe fn exchange(
     for (destination, data) in ranked(&neighbors.destinations).into_iter().zip(ins) {
         let Some((to, label)) = destination else { continue };
         let message = collective.outbound(label, to, *data);
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         sending.push(wait(pe::with(|pe| unsafe { pe.engine.send(&message) })));
     }
     // All that was begun is waited for, also if something that came does not fit.

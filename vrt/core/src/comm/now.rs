@@ -29,12 +29,12 @@ pub unsafe fn combine_now(
     combined: &Combined,
 ) -> Result<bool, Error> {
     if !combined.is_small(comm.size as usize) {
-        // SAFETY: as the caller promises.
+        // SAFETY: B1: this call lasts as long as the operation.
         return unsafe { combine_long_now(may_block, comm, site, combined) };
     }
     let spec = combined.spec(comm);
     let (input, out) = (combined.input.0, combined.out.0);
-    // SAFETY: as the caller promises.
+    // SAFETY: B1, B3: this call lasts as long as the operation.
     let start = |engine: &mut pe::Engine| unsafe { combine(engine, &spec, None, input, out) };
     let outcome = operation::block_on_request(may_block, start, None, site);
     if pe::is_observed() {
@@ -57,7 +57,7 @@ unsafe fn combine_long_now(
 ) -> Result<bool, Error> {
     let Some(windows) = combined.windows(comm) else { return Ok(false) };
     let collective = Collective::begin(comm, site);
-    // SAFETY: as the caller promises.
+    // SAFETY: B1: this call lasts as long as the operation.
     let future = unsafe { collective.combine_windows(windows, combined) };
     operation::drive(may_block, future).map(|()| true)
 }

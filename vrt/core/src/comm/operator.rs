@@ -86,7 +86,7 @@ impl Operator {
     /// Both are valid for `bytes` bytes of elements of this type and do not overlap; they need not
     /// be aligned.
     pub unsafe fn fold(self, left: *mut u8, right: *const u8, bytes: usize) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the promise of `fold_pairs`, for one pair.
         unsafe { self.fold_blocks(Blocks { pairs: &[(left, right)], bytes, flipped: false }) };
     }
 
@@ -95,7 +95,7 @@ impl Operator {
     /// # Safety
     /// As [`fold`](Self::fold).
     pub unsafe fn fold_right(self, left: *const u8, right: *mut u8, bytes: usize) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the promise of `fold_pairs`, for one pair, of which the other block is written.
         unsafe { self.fold_blocks(Blocks { pairs: &[(right, left)], bytes, flipped: true }) };
     }
 
@@ -104,14 +104,14 @@ impl Operator {
     /// # Safety
     /// As there, for each pair.
     pub(crate) unsafe fn fold_pairs(self, pairs: &[Pair], bytes: usize) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the same promise.
         unsafe { self.fold_blocks(Blocks { pairs, bytes, flipped: false }) };
     }
 
     /// # Safety
     /// As [`fold`](Self::fold), for each pair.
     unsafe fn fold_blocks(self, blocks: Blocks<'_>) {
-        // SAFETY: as the caller promises, for the element type chosen by the scalar.
+        // SAFETY: the same promise; the elements of each arm are what the scalar says.
         unsafe {
             match (self.op, self.scalar) {
                 (Op::Nothing, _) if !blocks.flipped => {}
@@ -161,7 +161,7 @@ impl Blocks<'_> {
     /// # Safety
     /// As [`Operator::fold_pairs`], for elements of type `T`.
     unsafe fn each<T: Copy>(self, f: impl Fn(T, T) -> T) {
-        // SAFETY: as the caller promises.
+        // SAFETY: the same promise.
         unsafe {
             if self.flipped {
                 self.each_in_order::<T>(|into, other| f(other, into));
@@ -177,7 +177,7 @@ impl Blocks<'_> {
         for (into, other) in self.pairs {
             let (into, other) = (into.cast::<T>(), other.cast::<T>());
             for i in 0..self.bytes / size_of::<T>() {
-                // SAFETY: element `i` lies inside both.
+                // SAFETY: element `i` is inside both blocks, which have `bytes` bytes, says the caller.
                 unsafe {
                     let at = into.add(i);
                     at.write_unaligned(f(at.read_unaligned(), other.add(i).read_unaligned()));
@@ -215,7 +215,7 @@ integers!(u8, u16, u32, u64, i8, i16, i32, i64);
 /// # Safety
 /// As [`Operator::fold_pairs`] for elements of type `T`.
 unsafe fn integer<T: Integer>(op: Op, blocks: Blocks<'_>) {
-    // SAFETY: as the caller promises.
+    // SAFETY: blocks of elements of type `T`, says the caller.
     unsafe {
         match op {
             Op::Max => blocks.each::<T>(T::max),
@@ -274,7 +274,7 @@ impl Float for F80 {
 /// # Safety
 /// As [`Operator::fold_pairs`] for elements of type `T`.
 unsafe fn float<T: Float>(op: Op, blocks: Blocks<'_>) {
-    // SAFETY: as the caller promises.
+    // SAFETY: blocks of elements of type `T`, says the caller.
     unsafe {
         match op {
             Op::Max => blocks.each::<T>(T::larger),
@@ -289,7 +289,7 @@ unsafe fn float<T: Float>(op: Op, blocks: Blocks<'_>) {
 /// # Safety
 /// As [`Operator::fold_pairs`] for bools.
 unsafe fn boolean(op: Op, blocks: Blocks<'_>) {
-    // SAFETY: as the caller promises; these keep 0 and 1.
+    // SAFETY: blocks of bools, says the caller; these keep 0 and 1.
     unsafe {
         match op {
             Op::LogicalAnd | Op::BitwiseAnd => blocks.each::<u8>(|a, b| a & b),
@@ -306,7 +306,7 @@ unsafe fn complex<T>(op: Op, blocks: Blocks<'_>)
 where
     T: Float + std::ops::Sub<Output = T>,
 {
-    // SAFETY: as the caller promises.
+    // SAFETY: blocks of elements of type `T`, says the caller.
     unsafe {
         match op {
             Op::Sum => blocks.each::<[T; 2]>(|a, b| [a[0] + b[0], a[1] + b[1]]),
@@ -334,7 +334,7 @@ unsafe fn located<T: Copy + PartialOrd, L: Copy + PartialOrd>(op: Op, blocks: Bl
         let ((x, at_x), (y, at_y)) = ((a.value, a.location), (b.value, b.location));
         if wins(x, y) || (!wins(y, x) && at_x <= at_y) { a } else { b }
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: blocks of located values, says the caller, packed as `At` is.
     unsafe { blocks.each::<At<T, L>>(choose) };
 }
 
@@ -350,7 +350,7 @@ mod tests {
         }
         // To the right it is the same.
         let (left, mut r) = ([left], [right]);
-        // SAFETY: as above.
+        // SAFETY: one element of the scalar's type each.
         unsafe {
             let (left, right) = (left.as_ptr().cast(), r.as_mut_ptr().cast());
             Operator { op, scalar }.fold_right(left, right, size_of::<T>());

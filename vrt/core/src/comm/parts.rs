@@ -100,7 +100,7 @@ impl Operation {
             Some((first, base)) => {
                 let at = base + (rank - first) as usize * bytes.len();
                 let place = &mut self.data[at..at + bytes.len()];
-                // SAFETY: both have this length.
+                // SAFETY: `place` is a slice of this length.
                 unsafe { copy_short(bytes.as_ptr(), place.as_mut_ptr(), bytes.len()) };
             }
             None => match self.spec {
@@ -199,7 +199,7 @@ impl Operation {
                 if left.level != right.level || left.start + half != right.start {
                     break;
                 }
-                // SAFETY: each part has `unit` bytes in `data`, and no two overlap.
+                // SAFETY: B2.
                 pairs.push(unsafe { (data.add(left.at), data.add(right.at)) });
                 left.level += 1;
                 folded -= 1;
@@ -207,7 +207,7 @@ impl Operation {
         }
         parts.truncate(folded);
         if let Some(operator) = operator {
-            // SAFETY: as said above.
+            // SAFETY: B2.
             unsafe { operator.fold_pairs(pairs, spec.unit) };
         }
         pairs.clear();
@@ -216,7 +216,7 @@ impl Operation {
     /// Makes the largest parts there are of contributions side by side, all that are to come.
     fn pair_side_by_side(&mut self, spec: &Spec, first: u32, base: usize) {
         let data = self.data.as_mut_ptr();
-        // SAFETY: all contributions lie in `data`.
+        // SAFETY: contributions side by side are in `data`: `make_room`.
         let at = |start: u32| unsafe { data.add(base + (start - first) as usize * spec.unit) };
         let part = |start: u32, level: u32| Subtree {
             start,
@@ -277,7 +277,7 @@ impl Operation {
     /// Its output has room for that.
     #[inline(always)]
     pub(super) unsafe fn hand_out(&self, spec: &Spec, result: &Range<usize>, to: &Waiting) {
-        // SAFETY: as the caller promises.
+        // SAFETY: B3: the output has room for the result, says the caller.
         unsafe {
             if matches!(spec.what, What::Exchange) {
                 return self.hand_out_parts(spec, to);
@@ -298,7 +298,7 @@ impl Operation {
         for part in &self.parts {
             let at = part.at + to.place as usize * each;
             let bytes = &self.data[at..at + each];
-            // SAFETY: a part for each rank fits.
+            // SAFETY: B3: the output has room for a part of each rank.
             unsafe { copy_short(bytes.as_ptr(), to.out.add(part.start as usize * each), each) };
         }
     }

@@ -80,13 +80,13 @@ pub fn apply_unpacked(
     let mut memory = [vec![0u128; bytes.div_ceil(16)], vec![0u128; bytes.div_ceil(16)]];
     let [left_at, right_at] =
         memory.each_mut().map(|m| m.as_mut_ptr().cast::<u8>().wrapping_offset(-lower));
-    // SAFETY: both blocks hold `count` elements, as computed above.
+    // SAFETY: from these addresses on both blocks have `count` elements: `lower` and `upper` are their ends.
     unsafe {
         layout.unpack(left.as_ptr(), left.len(), left_at, count);
         layout.unpack(right.as_ptr(), right.len(), right_at, count);
     }
     function(left_at, right_at, count)?;
-    // SAFETY: as above.
+    // SAFETY: the same block; `right` has `count * size` bytes.
     unsafe { layout.pack(right_at, count, right.as_mut_ptr()) };
     Ok(())
 }
@@ -96,11 +96,14 @@ impl ReduceOp<'_> {
     ///
     /// # Errors
     /// The user-defined operation failed.
+    ///
+    /// # Panics
+    /// The lengths differ.
     pub fn fold(&self, left: &mut Vec<u8>, right: &mut Vec<u8>) -> Result<(), Error> {
-        debug_assert_eq!(left.len(), right.len());
+        assert_eq!(left.len(), right.len(), "contributions are equally long");
         match self {
             ReduceOp::Predefined(operator) => {
-                // SAFETY: both have the same length.
+                // SAFETY: both have this length.
                 unsafe { operator.fold(left.as_mut_ptr(), right.as_ptr(), left.len()) };
             }
             ReduceOp::User(function) => {
@@ -115,10 +118,13 @@ impl ReduceOp<'_> {
     ///
     /// # Errors
     /// The user-defined operation failed.
+    ///
+    /// # Panics
+    /// The lengths differ.
     pub fn fold_right(&self, left: &[u8], right: &mut [u8]) -> Result<(), Error> {
-        debug_assert_eq!(left.len(), right.len());
+        assert_eq!(left.len(), right.len(), "contributions are equally long");
         match self {
-            // SAFETY: both have the same length.
+            // SAFETY: both have this length.
             ReduceOp::Predefined(operator) => unsafe {
                 operator.fold_right(left.as_ptr(), right.as_mut_ptr(), right.len());
             },
@@ -173,7 +179,7 @@ mod tests {
                     let (a, b) =
                         (left.wrapping_offset(i * extent), right.wrapping_offset(i * extent));
                     let (a, b) = (a.cast::<i32>(), b.cast::<i32>());
-                    // SAFETY: both are elements that the caller gives.
+                    // SAFETY: element `i` of each operand, which `apply_unpacked` gives.
                     unsafe { b.write_unaligned(a.read_unaligned() + b.read_unaligned()) };
                 }
                 Ok(())

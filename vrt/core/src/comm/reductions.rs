@@ -43,7 +43,7 @@ impl Collective {
     ) -> Result<(), Error> {
         // Of the type that is contributed: a buffer of other integers is converted at the end.
         let out = out.map(|out| Out(out.0, input.1, input.2));
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         unsafe {
             if let ReduceOp::Predefined(operator) = op {
                 let combined = Combined::reduce(*operator, root, input, out);
@@ -74,6 +74,9 @@ impl Collective {
     }
 
     /// The folded contributions of all ranks, at the root.
+    ///
+    /// # Safety
+    /// As [`reduce`](Self::reduce).
     async unsafe fn reduce_to(
         &self,
         root: usize,
@@ -81,7 +84,7 @@ impl Collective {
         input: In,
     ) -> Result<Option<Vec<u8>>, Error> {
         let (n, me) = (self.size(), self.rank());
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         unsafe {
             let mut combined = Combined::gather(Some(root), input, None);
             if combined.is_small(n) {
@@ -134,6 +137,9 @@ impl Collective {
     /// For 2^k ranks: folds half of the data with the neighbour at distance 1, half of that at distance 2, and so on,
     /// then gathers the parts on the way back. A neighbour's contribution is received directly where it is needed, or
     /// into the part of the output that is filled last.
+    ///
+    /// # Safety
+    /// As [`reduce`](Self::reduce).
     async unsafe fn halve_and_double(
         &self,
         operator: Operator,
@@ -144,7 +150,7 @@ impl Collective {
         let (mut at, mut len) = (0, input.1);
         let mut ways: Vec<HalvingStep> = Vec::new();
         let mut bit = 1;
-        // SAFETY: as the caller promises; all ranges lie in the data.
+        // SAFETY: B1; all ranges are parts of the data.
         unsafe {
             if n == 1 {
                 out.copy_from(input);
@@ -197,7 +203,7 @@ impl Collective {
     ) -> Result<(), Error> {
         let me = self.rank();
         let at: usize = lengths[..me].iter().sum();
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         unsafe {
             let combines = |operator: &Operator| {
                 Combined::reduce(*operator, None, input, None).is_small(self.size())
@@ -242,7 +248,7 @@ impl Collective {
         exclusive: bool,
     ) -> Result<(), Error> {
         let (n, me, each) = (self.size(), self.rank(), input.1);
-        // SAFETY: as the caller promises.
+        // SAFETY: B1.
         unsafe {
             let mut combined = Combined::gather(None, input, None);
             if combined.is_small(n) {

@@ -35,13 +35,13 @@ fn add_here(core: &mut Core, rank: u32, counter: (u32, u32), amount: u64) -> boo
 /// Somebody adds to a counter of a rank of this PE.
 ///
 /// # Safety
-/// None: nothing lies beside this kind.
+/// None: packets of this kind have no payload.
 pub(crate) unsafe fn counted_up(engine: &mut Engine, packet: &Packet, _: *const u8) {
     let counter = (packet.context, packet.sequence);
     if add_here(engine, packet.to, counter, packet.data.word(0)) {
         engine.tell_finished(packet);
     } else {
-        // SAFETY: nothing lies beside this kind.
+        // SAFETY: packets of this kind have no payload.
         unsafe { engine.pass_on(packet, std::ptr::null()) };
     }
 }

@@ -94,11 +94,18 @@ pub trait Party {
 /// The destination of received messages.
 pub trait Inbox {
     /// Room for messages with these sources and lengths. Each room must be filled.
-    fn rooms(&mut self, messages: &[(usize, usize)]) -> Vec<&mut [MaybeUninit<u8>]>;
+    ///
+    /// # Safety
+    /// Only initialised bytes are written to a room.
+    unsafe fn rooms(&mut self, messages: &[(usize, usize)]) -> Vec<&mut [MaybeUninit<u8>]>;
 
     /// Room for one message.
-    fn room(&mut self, source: usize, bytes: usize) -> &mut [MaybeUninit<u8>] {
-        match self.rooms(&[(source, bytes)]).pop() {
+    ///
+    /// # Safety
+    /// As for [`rooms`](Self::rooms).
+    unsafe fn room(&mut self, source: usize, bytes: usize) -> &mut [MaybeUninit<u8>] {
+        // SAFETY: the same promise.
+        match unsafe { self.rooms(&[(source, bytes)]) }.pop() {
             Some(room) => room,
             None => unreachable!("there is a room for each message"),
         }
@@ -106,7 +113,9 @@ pub trait Inbox {
 
     /// Puts a message into a room of its own.
     fn put(&mut self, source: usize, data: &[u8]) {
-        for (to, byte) in self.room(source, data.len()).iter_mut().zip(data) {
+        // SAFETY: `data` is initialised.
+        let room = unsafe { self.room(source, data.len()) };
+        for (to, byte) in room.iter_mut().zip(data) {
             to.write(*byte);
         }
     }
@@ -117,11 +126,11 @@ pub trait Inbox {
 pub struct Bytes(pub Vec<(usize, Vec<u8>)>);
 
 impl Inbox for Bytes {
-    fn rooms(&mut self, messages: &[(usize, usize)]) -> Vec<&mut [MaybeUninit<u8>]> {
+    unsafe fn rooms(&mut self, messages: &[(usize, usize)]) -> Vec<&mut [MaybeUninit<u8>]> {
         let before = self.0.len();
         self.0.extend(messages.iter().map(|(source, bytes)| (*source, vec![0; *bytes])));
         let new = self.0[before..].iter_mut();
-        // SAFETY: initialised bytes stay so: rooms are written to only.
+        // SAFETY: initialised bytes stay so, says the caller.
         new.map(|(_, bytes)| unsafe {
             std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), bytes.len())
         })

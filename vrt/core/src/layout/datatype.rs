@@ -210,7 +210,7 @@ impl Datatype {
     /// The number is that of a live datatype.
     pub unsafe fn from_number(number: usize) -> Datatype {
         let made = number as *const Made;
-        // SAFETY: the number is the address in an `Arc` that lives, as the caller promises.
+        // SAFETY: `as_number` of a datatype that lives, says the caller: the address in its `Arc`.
         unsafe {
             Arc::increment_strong_count(made);
             Datatype(Arc::from_raw(made))
@@ -556,7 +556,7 @@ mod tests {
     #[test]
     fn a_number_stands_for_a_datatype() {
         let datatype = nested();
-        // SAFETY: the datatype lives.
+        // SAFETY: `datatype` lives.
         let same = unsafe { Datatype::from_number(datatype.as_number()) };
         assert!(same.is(&datatype));
     }

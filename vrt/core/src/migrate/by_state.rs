@@ -42,9 +42,8 @@ pub(super) fn move_by_state(engine: &mut Engine, rank: u32, to: u32) -> Result<u
     state.detached = Vec::new();
     let slot = state.slot;
     let (migration, core) = engine.part::<Migration>();
-    // SAFETY: the slot is this PE's, its rank is suspended and will not be resumed, and
-    // `may_move` saw that nobody outside waits to wake it. What it has sent is still there.
-    // The pages stay: in this node they serve the rank's next life.
+    // SAFETY: G1, G2; the rank is not resumed, and `may_go` has seen that nobody outside waits to wake it. The pages
+    // stay: in this node they serve the rank's next life.
     unsafe {
         core.net.keep_data_of(rank);
         external::abandon(slot);
@@ -55,7 +54,7 @@ pub(super) fn move_by_state(engine: &mut Engine, rank: u32, to: u32) -> Result<u
     moving.begins = true;
     if far {
         core.announce(rank, to, moving.state.moves);
-        // SAFETY: the rank was this PE's.
+        // SAFETY: G1: the rank was this PE's until now.
         unsafe { moving.detach_beside_state() };
         migration.send_state(core, rank, to, kept);
     }

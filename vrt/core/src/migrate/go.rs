@@ -101,19 +101,19 @@ fn try_to_go(engine: &mut Engine, rank: u32, to: u32) -> Result<u64, Stays> {
 fn hand_over(core: &mut Core, rank: u32, to: u32) -> Result<u64, Stays> {
     debug_assert_ne!(to, core.id);
     let Some(state) = core.ranks[rank as usize].as_deref() else { return Err(Stays::NotHere) };
-    // SAFETY: the slot of a suspended rank of this PE.
+    // SAFETY: G1.
     let descriptors = carried::send(unsafe { &*state.slot }, to).map_err(Stays::Pinned)?;
     let Some(state) = core.ranks[rank as usize].take() else { return Err(Stays::NotHere) };
     if core.shared.nodes() > 1 {
         // The rank may leave the node from there, and its memory with it.
-        // SAFETY: the rank is this PE's and suspended, so what it sends stays until then.
+        // SAFETY: G2: what a suspended rank sends stays until it goes on.
         unsafe { core.net.keep_data_of(rank) };
     }
     let timers = core.timers.take_of(rank);
     let slot = state.slot;
     let mut moving = MovingRank::pack(rank, state, timers);
     moving.has_descriptors = descriptors;
-    // SAFETY: the slot is this PE's until here; nobody touches it until `adopt` takes it.
+    // SAFETY: G1: from here on nobody touches it until `adopt` takes it.
     unsafe { hooks::own(slot, 0) };
     tracing::trace!(rank, to, "handed over");
     dispatch(core, rank, to, &mut moving);
@@ -131,11 +131,10 @@ fn adopt(engine: &mut Engine, parcel: &Parcel) {
         core.call_soon();
     }
     let beside = migration.states.remove(&moving.rank);
-    // SAFETY: the pool is this PE's.
+    // SAFETY: the pool of a PE is its own.
     unsafe { moving.attach(core, beside) };
     let MovingRank { rank, state, timers, .. } = moving;
-    // SAFETY: the parcel makes this PE the owner of the slot, which is empty if the rank's
-    // program is to begin in it.
+    // SAFETY: G1: the parcel makes this PE the owner of the slot, which is empty if the rank's program is to begin in it.
     unsafe {
         if begins && let Some(arena) = Arena::current() {
             let id = arena.slot_at(state.slot as usize);
@@ -185,17 +184,16 @@ impl Migration {
     /// # Safety
     /// The slot is this PE's and its rank suspended.
     unsafe fn warm_up(&mut self, slot: *mut SlotHeader) {
-        // SAFETY: as the caller promises.
-        let bytes = unsafe { (*(*slot).heap.get()).bytes };
-        // SAFETY: as the caller promises.
-        let (rank, end) = unsafe { ((*slot).rank.get(), (*(*slot).heap.get()).used()[1].end) };
+        // SAFETY: this PE's slot, says the caller, whose heap nobody else uses.
+        let (rank, heap) = unsafe { ((*slot).rank.get(), &*(*slot).heap.get()) };
+        let (bytes, end) = (heap.bytes, heap.used()[1].end);
         let has_small_pages = bytes < LARGE_HEAP || !vrt_slot::has_huge_pages();
         let is_worth_it = bytes >= WORTH_WARMING && has_small_pages;
         if !is_worth_it || self.warm.insert(rank, end) == Some(end) {
             return;
         }
         let began = Instant::now();
-        // SAFETY: as the caller promises; the call maps what is there and changes nothing.
+        // SAFETY: the rank is suspended, says the caller; `MADV_POPULATE_READ` maps what is there and changes nothing.
         unsafe {
             for (start, len) in live::ranges(slot).into_iter().filter(|(_, len)| *len > PIECE) {
                 let first = start.next_multiple_of(PIECE);

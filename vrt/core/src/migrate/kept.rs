@@ -22,20 +22,20 @@ pub struct KeptState {
 impl KeptState {
     /// A block of this many bytes, if available; all of them must be [written](Self::write).
     pub fn allocate(core: &mut Core, len: usize) -> Option<KeptState> {
-        // SAFETY: the pool is this PE's.
+        // SAFETY: the pool of a PE is its own.
         let block = unsafe { hooks::allocate_in(core.pool, whole_lines(len)) };
         (!block.is_null()).then_some(KeptState { at: block as usize, len })
     }
 
     /// The block, for writing.
     pub fn write(&mut self) -> &mut [MaybeUninit<u8>] {
-        // SAFETY: the block is as long, and nobody else's.
+        // SAFETY: the block that `allocate` has got, as long and nobody else's.
         unsafe { std::slice::from_raw_parts_mut(self.at as *mut MaybeUninit<u8>, self.len) }
     }
 
     /// The written bytes.
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: the block is as long, and nobody else's; as memory of the arena, which is a file, it has
+        // SAFETY: the block that `allocate` has got, as long and nobody else's; memory of the arena, which is a file, has
         // some contents from the beginning.
         unsafe { std::slice::from_raw_parts(self.at as *const u8, self.len) }
     }
@@ -43,7 +43,7 @@ impl KeptState {
 
 impl Drop for KeptState {
     fn drop(&mut self) {
-        // SAFETY: a block that is nobody else's: a rank that has left does not drop anything here.
+        // SAFETY: the block that `allocate` has got, which nobody uses any more.
         unsafe { hooks::free_in_arena(self.at as *mut u8) };
     }
 }

@@ -17,11 +17,14 @@
 //!
 //! Between nodes it is *shipped*, including its memory: see `ship`.
 //!
-//! Invariants: a rank's state is on exactly one PE or in exactly one parcel. `location[rank]` names the PE of the node
-//! that has it or to which the parcel is in flight; only the rank's PE changes it. So anything that reaches a PE for a
-//! rank that it does not have is either held there (the location is this PE) or passed on (it names another), and is
-//! never lost; the sequence numbers of messages between two ranks keep their order whichever way each took.
-
+//! Invariants:
+//! - A rank's state is on exactly one PE or in exactly one parcel. `location[rank]` names the PE of the node
+//!   that has it or to which the parcel is in flight; only the rank's PE changes it. So anything that reaches a PE for a
+//!   rank that it does not have is either held there (the location is this PE) or passed on (it names another), and is
+//!   never lost; the sequence numbers of messages between two ranks keep their order whichever way each took.
+//! - G1. The slot of a rank whose state is in [`Core::ranks`](crate::pe::Core::ranks) is this PE's. From when the state is
+//!   taken out until the parcel is adopted elsewhere it is nobody's, and this PE still reads it.
+//! - G2. A rank that is to move is suspended: [`Migration::may_go`].
 //!
 //! | file | subject |
 //! |---|---|

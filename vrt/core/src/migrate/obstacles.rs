@@ -44,7 +44,7 @@ impl Migration {
             let steps = state.obstacle.map_or(0, |before| before.steps);
             state.obstacle = obstacle.map(|why| Obstacle { why, steps });
             if obstacle.is_none() && journey == Journey::InNode {
-                // SAFETY: the slot of a suspended rank of this PE, which was just searched.
+                // SAFETY: G1, G2; `obstacle` was just called for it.
                 unsafe { self.search.note_leaving(state.slot, pe) };
             }
         }
@@ -70,7 +70,7 @@ impl Migration {
         if state.status == Status::Running {
             return state.obstacle.map(Pin::from);
         }
-        // SAFETY: the slot of a suspended rank of this PE, whose thread this is.
+        // SAFETY: G1, and the rank is suspended, as it does not run; this is the PE's thread.
         let held =
             unsafe { counted::known_pin(state.slot).or_else(|| spans::pin(state.slot, None)) };
         if let Some(held) = held {
@@ -118,8 +118,7 @@ impl Migration {
             .flatten()
             .filter(|state| farthest != Journey::InNode && !runs(state))
             .map(|state| state.slot);
-        // SAFETY: this is the PE's rank thread, these are its slots, and only the rank that calls,
-        // if any, is running.
+        // SAFETY: G1; this is the PE's thread, on which only the rank that calls this runs, if one does.
         let found = unsafe {
             let header_of = |slot: SlotId| slot_of(slot.0);
             self.search.scan_roots(core.resumes, frame.is_some(), &header_of, &mut may_leave);
@@ -153,7 +152,7 @@ impl search::Others for Others<'_> {
 /// to, if anything. It is suspended, or it runs and its own stack ends at `frame`.
 fn held_outside(state: &RankState, in_node: bool, frame: Option<usize>) -> Option<&'static str> {
     held_itself(state, in_node).or_else(|| {
-        // SAFETY: the slot of a rank of this PE, whose thread this is.
+        // SAFETY: G1; the rank is suspended or calls this, on the PE's thread.
         unsafe { counted::pin(state.slot, frame).or_else(|| spans::pin(state.slot, frame)) }
     })
 }
@@ -169,7 +168,7 @@ fn held_itself(state: &RankState, in_node: bool) -> Option<&'static str> {
     if state.blocked.lock.is_some() {
         return Some("it waits for a lock or condition of its process");
     }
-    // SAFETY: the slot of a rank of this PE.
+    // SAFETY: G1.
     let held = external::pin(unsafe { &*state.slot }, in_node);
     if held.is_some() {
         return held;

@@ -48,18 +48,18 @@ impl Migration {
         }
         let Some(state) = state.take() else { return Err(Stays::NotHere) };
         let slot = state.slot;
-        // SAFETY: the rank is this PE's and suspended, so what it sends stays until it goes on.
+        // SAFETY: G1, and G2: what a suspended rank sends stays until it goes on.
         unsafe {
             core.net.keep_data_of(rank);
             hooks::drain_remote(slot);
             hooks::own(slot, 0);
         }
         core.announce(rank, to, state.moves.wrapping_add(1));
-        // SAFETY: the slot is nobody's now and stays as it is until the last piece has gone.
+        // SAFETY: G1: nobody changes the slot until the last piece has gone.
         let ranges = unsafe { live::ranges(slot) };
         let timers = core.timers.take_relative(rank);
         let mut moving = MovingRank::pack(rank, state, timers);
-        // SAFETY: the rank was this PE's.
+        // SAFETY: G1: the rank was this PE's until now.
         unsafe { moving.detach() };
         let bytes: usize = ranges.iter().map(|(_, len)| len).sum();
         tracing::trace!(rank, to, bytes, ranges = ranges.len(), "shipped");
@@ -109,7 +109,7 @@ impl Migration {
         let Some(at) = left.leaving.iter().position(|of| of.rank == rank) else { return };
         let Leaving { bytes, state, .. } = left.leaving.swap_remove(at);
         if let Some(state) = state {
-            // SAFETY: a block of this PE's pool, which has been sent whole.
+            // SAFETY: the block of the pool that `send_state` was given; its last piece has gone.
             unsafe { hooks::free_in_arena(state.at) };
         }
         left.departures += 1;
@@ -132,7 +132,7 @@ impl Migration {
             }
             left.bytes -= left.gone.remove(&rank).map_or(0, |(_, bytes)| bytes);
             let Some(arena) = Arena::current() else { return };
-            // SAFETY: the slot of a rank has its number, and this rank is in another node.
+            // SAFETY: the slot of a rank has its number; `while_away` runs this only while the rank is in another node.
             shared.while_away(rank, || unsafe { arena.discard(SlotId(rank)) });
         }
     }
@@ -151,8 +151,8 @@ pub(super) unsafe fn memory_came(engine: &mut Engine, packet: &Packet, payload: 
     let to = start + packet.data.word(0) as usize;
     debug_assert!(Arena::contains(to) && packet.payload() > 0);
     let began = Instant::now();
-    // SAFETY: a part of the slot of a rank that is nobody's but coming here; it was announced,
-    // so nobody gives its pages back. Or of a block that nobody has yet.
+    // SAFETY: G1: a part of the slot of a rank that is coming here, which was announced, so nobody gives its pages back;
+    // or of a block of this PE's pool that `room_for_state` has got. The payload is readable, says the caller.
     unsafe { std::ptr::copy_nonoverlapping(payload, to as *mut u8, packet.payload()) };
     // Once into the ring, and once out of it.
     let seconds = 2.0 * began.elapsed().as_secs_f64();

@@ -37,7 +37,7 @@ pub fn block_on_request(
             }
             Started::Pending(request, _) => request,
         };
-        // SAFETY: this function does not return before the rank has been resumed.
+        // SAFETY: O2: this function does not return before the rank has gone on.
         unsafe { has_to_wait(pe, request, &awaited) }.then_some(request)
     });
     match pending {
@@ -60,7 +60,7 @@ pub unsafe fn block_on_receive(
     room: Room,
     site: &Site,
 ) -> Completion {
-    // SAFETY: as the caller promises.
+    // SAFETY: the buffer is writable during the call, says the caller.
     unsafe { receive_after(|_| {}, pattern, room, site) }
 }
 
@@ -78,13 +78,13 @@ pub unsafe fn block_on_exchange(
     site: &Site,
 ) -> Completion {
     let mut sending = None;
-    // SAFETY: as the caller promises.
+    // SAFETY: O1: the data is readable during the call, says the caller.
     let send = |engine: &mut pe::Engine| unsafe {
         if let Started::Pending(request, _) = engine.send(message) {
             sending = Some(request);
         }
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the buffer is writable during the call, says the caller.
     let received = unsafe { receive_after(send, pattern, room, site) };
     if let Some(request) = sending {
         let outcome = |engine: &mut pe::Engine| engine.outcome(request);
@@ -109,7 +109,7 @@ unsafe fn receive_after(
         // Copies, here alone: a reference to them would have them in memory on the usual way, too.
         let start = move |engine: &mut pe::Engine| {
             begin(engine);
-            // SAFETY: as the caller promises.
+            // SAFETY: O1: the buffer is writable during the call, says the caller.
             unsafe { engine.receive(pattern, room) }
         };
         return beside_tasks(start, Some(pattern), site);
@@ -122,8 +122,8 @@ unsafe fn receive_after(
     }
     let mut receive = Receive { pattern, room, site, awaited: MaybeUninit::uninit() };
     let receive = &raw mut receive;
-    // SAFETY: as in `block_on_request`; the buffer is as the caller promises, and what is awaited is
-    // written in any case.
+    // SAFETY: O1: the buffer is writable during the call, says the caller. O2: this does not return before the rank has
+    // gone on. What is awaited is written in either case.
     unsafe {
         let pending = pe::with(move |pe| {
             begin(&mut pe.engine);
@@ -154,7 +154,7 @@ unsafe fn receive_after(
 /// The data stays readable during the call.
 #[inline(always)]
 pub unsafe fn block_on_send(_: MayBlock, message: &Outbound, site: &Site) {
-    // SAFETY: as the caller promises.
+    // SAFETY: O1: the data is readable during the call, says the caller.
     let start = move |engine: &mut pe::Engine| unsafe { engine.send(message) };
     if vrt_slot::locals::has_tasks() {
         beside_tasks(start, Some(sent_to(message)), site);
@@ -169,7 +169,7 @@ pub unsafe fn block_on_send(_: MayBlock, message: &Outbound, site: &Site) {
 #[inline(never)]
 fn block_on_started(request: u32, pattern: Pattern, site: &Site) {
     let awaited = Awaited { outcome: Cell::new(None), wait: site.wait(Some(pattern)) };
-    // SAFETY: this function does not return before the rank has been resumed.
+    // SAFETY: O2: this function does not return before the rank has gone on.
     if pe::with(|pe| unsafe { has_to_wait(pe, request, &awaited) }) {
         suspend_until_done(request, &awaited);
     }
@@ -184,7 +184,7 @@ fn block_on_started(request: u32, pattern: Pattern, site: &Site) {
 unsafe fn has_to_wait(pe: &mut pe::Pe, request: u32, awaited: &Awaited) -> bool {
     let is_found = pe.look_for(request, &awaited.outcome);
     if !is_found {
-        // SAFETY: as the caller promises.
+        // SAFETY: O2, says the caller.
         unsafe { pe.engine.running().await_outcome(request, awaited) };
     }
     !is_found
@@ -201,7 +201,7 @@ fn suspend_until_done(request: u32, awaited: &Awaited) -> Completion {
         if let Some(outcome) = awaited.outcome.take() {
             return outcome;
         }
-        // SAFETY: it is the caller's, who does not return before this does.
+        // SAFETY: O2: `awaited` is borrowed until this returns.
         pe::with(|pe| unsafe { pe.engine.running().await_outcome(request, awaited) });
     }
 }

@@ -66,10 +66,12 @@ impl Landing {
             match &mut self.state {
                 State::Asking(pattern) => {
                     let pattern = *pattern;
-                    // SAFETY: as the caller promises.
-                    let landed = pe::with(|pe| unsafe { pe.engine.land_or_wait(pattern, room) });
-                    // SAFETY: as the caller promises.
-                    if let Some(outcome) = unsafe { self.took(landed, room, Some(pattern)) } {
+                    // SAFETY: the buffer is writable during this call, says the caller.
+                    let outcome = unsafe {
+                        let landed = pe::with(|pe| pe.engine.land_or_wait(pattern, room));
+                        self.took(landed, room, Some(pattern))
+                    };
+                    if let Some(outcome) = outcome {
                         return Poll::Ready(Ok(outcome));
                     }
                 }
@@ -85,10 +87,12 @@ impl Landing {
                         Ok(number) => number,
                         Err(error) => return Poll::Ready(Err(error)),
                     };
-                    // SAFETY: as the caller promises.
-                    let landed = pe::with(|pe| unsafe { pe.engine.land(number, room) });
-                    // SAFETY: as the caller promises.
-                    if let Some(outcome) = unsafe { self.took(landed, room, None) } {
+                    // SAFETY: the buffer is writable during this call, says the caller.
+                    let outcome = unsafe {
+                        let landed = pe::with(|pe| pe.engine.land(number, room));
+                        self.took(landed, room, None)
+                    };
+                    if let Some(outcome) = outcome {
                         return Poll::Ready(Ok(outcome));
                     }
                 }
@@ -98,7 +102,7 @@ impl Landing {
                         Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                         Poll::Ready(Ok(outcome)) => outcome,
                     };
-                    // SAFETY: as the caller promises.
+                    // SAFETY: the buffer is writable during this call, says the caller.
                     unsafe { put(memory, room, &outcome) };
                     self.state = State::Over;
                     return Poll::Ready(Ok(outcome));
@@ -131,12 +135,11 @@ impl Landing {
                 let len = usize::try_from(bytes).map_or(room.capacity, |it| it.min(room.capacity));
                 let mut memory = vec![0u8; len];
                 let own = Room { buffer: memory.as_mut_ptr(), capacity: len, ..room };
-                // SAFETY: the memory stays until the request is done: `drop` waits for that, and
-                // who forgets this forgets the memory, too.
+                // SAFETY: O1: `drop` waits for the request, and who forgets this forgets the memory, too.
                 match pe::with(|pe| unsafe { pe.engine.receive_matched(number, own) }) {
                     Started::Done(outcome) => {
                         self.state = State::Over;
-                        // SAFETY: as the caller promises.
+                        // SAFETY: the buffer is writable, says the caller.
                         unsafe { put(&memory, room, &outcome) };
                         return Some(outcome);
                     }
@@ -213,7 +216,7 @@ fn wait_for(request: u32, wait: pe::Wait) {
 unsafe fn put(memory: &[u8], room: Room, outcome: &Completion) {
     let len = memory.len().min(room.capacity);
     if outcome.types().is_none() && len > 0 {
-        // SAFETY: as the caller promises; both have so many bytes.
+        // SAFETY: both have `len` bytes; the buffer is writable, says the caller.
         unsafe { std::ptr::copy_nonoverlapping(memory.as_ptr(), room.buffer, len) };
     }
 }

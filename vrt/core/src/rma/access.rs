@@ -63,10 +63,12 @@ pub struct Target {
 }
 
 impl Target {
-    /// The words that lock the memory. The caller has leased it: it is in this node.
-    pub fn control(&self) -> &Control {
-        // SAFETY: the owner keeps its control block until all ranks have freed the window, and it
-        // consists of atomics.
+    /// The words that lock the memory.
+    ///
+    /// # Safety
+    /// The target is a rank's part of a window, in this node (W1).
+    pub(super) unsafe fn control(&self) -> &Control {
+        // SAFETY: W1, says the caller; it consists of atomics.
         unsafe { &*(self.control.address() as *const Control) }
     }
 }
@@ -114,7 +116,7 @@ pub enum Access {
 #[inline]
 pub unsafe fn access(target: &Target, offset: usize, count: usize, each: usize, access: Access) {
     let memory = (target.address.address() as *mut u8).wrapping_add(offset);
-    // SAFETY: as the caller promises.
+    // SAFETY: the elements are in the target's memory, and the addresses have as many, says the caller.
     unsafe {
         match access {
             Access::Put { from } => copy(from, memory, count * each),
@@ -144,8 +146,9 @@ unsafe fn accumulate(
     let len = count * size;
     debug_assert_eq!(each, scalar.extent(), "elements lie as far apart as their type says");
     let are_words = is_word(memory, size) && scalar.is_dense();
-    let _lock = (count > 1 || !are_words).then(|| target.control().lock_elements());
-    // SAFETY: as the caller promises, for all of the elements.
+    // SAFETY: W1, says the caller.
+    let _lock = (count > 1 || !are_words).then(|| unsafe { target.control() }.lock_elements());
+    // SAFETY: each step is inside `count` elements, which are on both sides, says the caller.
     unsafe {
         match operator.op {
             Op::Nothing if fetched.is_null() => {}
@@ -204,12 +207,12 @@ const BLOCK: usize = 512;
 unsafe fn fold_words(memory: *mut u8, from: *const u8, was: &mut [u8], operator: Operator) {
     let (len, size) = (was.len(), operator.scalar.size());
     if len <= 8 && words(memory, len, size).count() == 1 {
-        // SAFETY: as the caller promises.
+        // SAFETY: one word, and W2; both sides have `len` bytes, says the caller.
         let word = unsafe { fold_word(memory, from, len, operator) };
         return was.copy_from_slice(&word.to_le_bytes()[..len]);
     }
     let mut folded = [0u8; BLOCK];
-    // SAFETY: as the caller promises; there is room for a block.
+    // SAFETY: both sides have `len` bytes, says the caller; `folded` has a block, which is not shorter.
     unsafe {
         load(memory, was.as_mut_ptr(), len, size);
         folded[..len].copy_from_slice(was);
@@ -218,7 +221,7 @@ unsafe fn fold_words(memory: *mut u8, from: *const u8, was: &mut [u8], operator:
     for (at, size) in words(memory, len, size) {
         let there = &mut was[at..at + size];
         let (before, after) = (word(there), word(&folded[at..at + size]));
-        // SAFETY: as the caller promises, for this word of them.
+        // SAFETY: one of the words of `len` bytes, and W2.
         unsafe {
             let found = update(memory.add(at), size, |now| (now == before).then_some(after));
             if found != before {
@@ -243,11 +246,11 @@ fn word(bytes: &[u8]) -> u64 {
 unsafe fn fold_word(at: *mut u8, from: *const u8, size: usize, operator: Operator) -> u64 {
     let fold = |was: u64| {
         let mut folded = was.to_le_bytes();
-        // SAFETY: as the caller promises; both have room for the elements.
+        // SAFETY: `from` is readable for `size` bytes, says the caller; a word has as many.
         unsafe { operator.fold(folded.as_mut_ptr(), from, size) };
         Some(u64::from_le_bytes(folded))
     };
-    // SAFETY: as the caller promises.
+    // SAFETY: the same word.
     unsafe { update(at, size, fold) }
 }
 
@@ -266,8 +269,8 @@ unsafe fn compare_and_swap(
     value: *const u8,
     before: *mut u8,
 ) {
-    // SAFETY: the three addresses are valid for an element, which has at most 8 bytes, and so is the
-    // place in the target's memory.
+    // SAFETY: the three addresses, and the place in the target's memory, have an element, says the caller, which has at
+    // most 8 bytes; W1.
     unsafe {
         let word = |at: *const u8| word(std::slice::from_raw_parts(at, each));
         let (wanted, value) = (word(expected), word(value));
@@ -300,7 +303,7 @@ const MOST: usize = 32;
 unsafe fn update(at: *mut u8, size: usize, f: impl Fn(u64) -> Option<u64>) -> u64 {
     macro_rules! update {
         ($atomic:ty, $ty:ty) => {{
-            // SAFETY: as the caller promises.
+            // SAFETY: an aligned word that stays, says the caller; W2.
             let word = unsafe { <$atomic>::from_ptr(at.cast::<$ty>()) };
             let change = |was: $ty| f(u64::from(was)).map(|new| new as $ty);
             match word.fetch_update(Ordering::AcqRel, Ordering::Acquire, change) {
@@ -322,7 +325,7 @@ unsafe fn update(at: *mut u8, size: usize, f: impl Fn(u64) -> Option<u64>) -> u6
 /// `from` is readable and `memory` writable for `len` bytes.
 unsafe fn store(from: *const u8, memory: *mut u8, len: usize, size: usize) {
     for (at, size) in words(memory, len, size) {
-        // SAFETY: as the caller promises; the word in the memory is aligned.
+        // SAFETY: inside `len` bytes, which both sides have, says the caller; `words` are aligned in the memory, and W2.
         unsafe {
             let (from, to) = (from.add(at), memory.add(at));
             match size {
@@ -344,7 +347,7 @@ unsafe fn store(from: *const u8, memory: *mut u8, len: usize, size: usize) {
 /// `memory` is readable and `to` writable for `len` bytes.
 unsafe fn load(memory: *mut u8, to: *mut u8, len: usize, size: usize) {
     for (at, size) in words(memory, len, size) {
-        // SAFETY: as the caller promises; the word in the memory is aligned.
+        // SAFETY: inside `len` bytes, which both sides have, says the caller; `words` are aligned in the memory, and W2.
         unsafe {
             let (from, to) = (memory.add(at), to.add(at));
             match size {
@@ -385,7 +388,8 @@ unsafe fn copy(from: *const u8, to: *mut u8, len: usize) {
         ($atomic:ty, $size:literal) => {
             if both.is_multiple_of($size) {
                 while len - at >= $size {
-                    // SAFETY: as the caller promises; both sides are aligned, as what was copied before were whole words.
+                    // SAFETY: inside `len` bytes, which both sides have, says the caller; aligned, as `both` is and words were
+                    // copied before; W2.
                     unsafe {
                         let word = <$atomic>::from_ptr(from.add(at).cast()).load(Ordering::Relaxed);
                         <$atomic>::from_ptr(to.add(at).cast()).store(word, Ordering::Relaxed);
@@ -426,14 +430,14 @@ mod tests {
                 scope.spawn(|| {
                     for round in 0..50_000 {
                         let from = (&raw const both[round % 2]).cast();
-                        // SAFETY: the memory has room for the element, and stays until the threads have ended.
+                        // SAFETY: an element of `memory`, which stays until the threads have ended.
                         unsafe { access(&target, 0, 1, size, Access::Put { from }) }
                     }
                 });
                 for _ in 0..50_000 {
                     let mut seen = 0_u64;
                     let to = (&raw mut seen).cast();
-                    // SAFETY: as above; there is room for the element.
+                    // SAFETY: an element of `memory`; `seen` is as long.
                     unsafe { access(&target, 0, 1, size, Access::Get { to }) }
                     let ones = u64::MAX >> (64 - 8 * size);
                     assert!(seen == 0 || seen == ones, "{size} bytes: {seen:x}");
@@ -597,7 +601,7 @@ mod tests {
             let mut record = [u64::MAX; 4];
             let (from, fetched) = (std::ptr::null(), record.as_mut_ptr().cast());
             let get = Access::Accumulate { from, fetched, operator: operator(Op::Nothing) };
-            // SAFETY: as above.
+            // SAFETY: the record is as long as the memory.
             unsafe { access(&target, 0, 32, 1, get) };
             record
         };

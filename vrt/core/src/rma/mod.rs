@@ -10,6 +10,11 @@
 //! | `epoch` | when a rank may access the memory of others, and they its own: a state machine |
 //! | `remote` | the same for a rank on another node |
 //! | `window` | windows: parts, synchronisation |
+//!
+//! Invariants:
+//! - W1. A rank's part of a window, and its [`Control`](control::Control), stay until all ranks have freed the window. They
+//!   are in this node while the rank is leased (`Window::lease`), or on this PE.
+//! - W2. Parts are read and written by atomics only (`access`).
 
 #![cfg_attr(
     not(test),

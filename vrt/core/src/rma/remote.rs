@@ -94,7 +94,7 @@ pub async unsafe fn access(
     access: Access,
     site: Site,
 ) -> Result<(), Error> {
-    // SAFETY: as the caller promises, for each piece of each slice.
+    // SAFETY: `len` bytes from `at` on are inside the elements, which are readable, says the caller.
     let slice = |from: *const u8, at: usize, len: usize| unsafe {
         std::slice::from_raw_parts(from.add(at), len)
     };
@@ -123,7 +123,7 @@ pub async unsafe fn access(
         let order = Order { window, offset: offset + at, count, each, action };
         let came = ask(rank, &order, site).await?;
         if !came.is_empty() && !answer.is_null() {
-            // SAFETY: the answer's place is as long as the elements, says the caller.
+            // SAFETY: the place of the answer is writable for the elements, says the caller; `ask` returns as many bytes.
             unsafe { std::ptr::copy_nonoverlapping(came.as_ptr(), answer, came.len()) };
         }
     }
@@ -157,8 +157,7 @@ async fn ask(rank: u32, order: &Order<'_>, site: Site) -> Result<Vec<u8>, Error>
     };
     let mut answer = vec![0u8; len];
     let to = answer.as_mut_ptr();
-    // SAFETY: the answer's place is in the heap, and stays until the request is done: what goes on
-    // below has it.
+    // SAFETY: O1: `answer` is in the heap, and goes with what waits below for the request.
     let started = pe::with(|pe| unsafe { send_order(&mut pe.engine, rank, &bytes, to, len) });
     drop(bytes);
     let (outcome, answer) = match started {
@@ -196,7 +195,7 @@ unsafe fn send_order(
     if bytes.len() <= INLINE {
         packet.data.0[..bytes.len()].copy_from_slice(bytes);
     }
-    // SAFETY: `bytes` is what lies beside the packet, if anything does.
+    // SAFETY: the packet's payload, if it has one, is `bytes`.
     unsafe {
         match engine.shared.location(to).pe() {
             Some(pe) if pe != engine.id => engine.net.send(pe as usize, &packet, bytes.as_ptr()),
@@ -216,12 +215,12 @@ unsafe fn send_order(
 /// `payload` is readable for `packet.payload()` bytes.
 pub(crate) unsafe fn access_came(engine: &mut Engine, packet: &Packet, payload: *const u8) {
     if engine.rank(packet.to).is_none() {
-        // SAFETY: as the caller promises.
+        // SAFETY: the packet's payload, says the caller.
         return unsafe { engine.pass_on(packet, payload) };
     }
     let len = packet.len as usize;
     let data = if len <= INLINE { packet.data.0.as_ptr() } else { payload };
-    // SAFETY: the packet's data, here or beside it, has this length.
+    // SAFETY: the packet's data, in it or as its payload, has this length.
     let bytes = unsafe { std::slice::from_raw_parts(data, len) };
     let order: Order<'_> = match crate::encoding::decode_borrowed(bytes) {
         Ok(order) => order,
@@ -231,8 +230,7 @@ pub(crate) unsafe fn access_came(engine: &mut Engine, packet: &Packet, payload: 
     let Some(part) = part.filter(|part| order.fits(part)) else {
         return engine.send_conflict(packet.from, packet.request, 0, Signature::ANY);
     };
-    // SAFETY: the rank is here, and keeps its part until all have freed the window; the
-    // elements lie in it.
+    // SAFETY: W1: the rank is here; `fits` has checked that the elements are in its part.
     let answer = unsafe { order.carry_out(&part) };
     if answer.is_empty() {
         let mut done = Packet::new(Kind::Finished, packet.to, packet.from);
@@ -297,15 +295,17 @@ impl Order<'_> {
                 before: to,
             },
             Action::Lock(kind) => {
-                answer[0] = u8::from(target.control().try_lock(kind));
+                // SAFETY: W1, says the caller.
+                answer[0] = u8::from(unsafe { target.control() }.try_lock(kind));
                 return answer;
             }
             Action::Unlock => {
-                target.control().unlock();
+                // SAFETY: W1, says the caller.
+                unsafe { target.control() }.unlock();
                 return answer;
             }
         };
-        // SAFETY: as the caller promises; the values and the answer have this length.
+        // SAFETY: the order fits the part, says the caller: values and answer have `count * each` bytes.
         unsafe { access::access(target, offset, count, each, what) };
         answer
     }

@@ -67,8 +67,7 @@ const BETWEEN_TRIES: Duration = Duration::from_micros(20);
 async fn barrier(comm: &CommunicatorHandle, site: Site) -> Result<(), Error> {
     memory_fence(Ordering::SeqCst);
     let collective = Collective::begin(comm, site);
-    // SAFETY: there are no buffers.
-    unsafe { collective.barrier() }.await?;
+    collective.barrier().await?;
     memory_fence(Ordering::SeqCst);
     Ok(())
 }
@@ -210,8 +209,7 @@ impl Window {
         access: Access,
     ) -> bool {
         let Some(_leased) = self.lease(rank) else { return false };
-        // SAFETY: the memory is in this node while it is leased, and stays until all ranks have freed the window; the
-        // rest as the caller promises.
+        // SAFETY: W1: it is leased; the elements are in the part and at the addresses, says the caller.
         unsafe { access::access(&self.targets[rank], offset, count, each, access) };
         true
     }
@@ -232,7 +230,7 @@ impl Window {
         site: Site,
     ) -> Result<(), Error> {
         let (rank, context) = (self.comm.members.get(rank), self.comm.context);
-        // SAFETY: as the caller promises.
+        // SAFETY: the addresses have the elements whenever this is polled, says the caller.
         unsafe { remote::access(rank, context, offset, count, each, access, site) }.await
     }
 
@@ -446,7 +444,7 @@ impl Window {
                 mode: Mode::Standard,
                 signature: Signature::ANY,
             };
-            // SAFETY: there is no data.
+            // SAFETY: O1: no data.
             unsafe { operation::send(message, site) }.await?;
         }
         Ok(())
@@ -457,7 +455,7 @@ impl Window {
         for rank in ranks {
             let pattern = Pattern { context: self.comm.context, source: *rank, tag };
             let room = Room::untyped(std::ptr::null_mut(), 0);
-            // SAFETY: there is no data.
+            // SAFETY: O1: no bytes of a buffer.
             unsafe { operation::receive(pattern, room, site) }.await?;
         }
         memory_fence(Ordering::SeqCst);
@@ -469,7 +467,8 @@ impl Window {
         let target = self.target(rank)?;
         let at = rank.unsigned_abs() as usize;
         for tries in 0u32.. {
-            let here = self.lease(at).map(|_leased| target.control().try_lock(kind));
+            // SAFETY: W1: it is leased.
+            let here = self.lease(at).map(|_leased| unsafe { target.control() }.try_lock(kind));
             let is_locked = match here {
                 Some(is_locked) => is_locked,
                 None => {
@@ -492,7 +491,8 @@ impl Window {
         memory_fence(Ordering::SeqCst);
         let target = self.target(rank)?;
         let at = rank.unsigned_abs() as usize;
-        match self.lease(at).map(|_leased| target.control().unlock()) {
+        // SAFETY: W1: it is leased.
+        match self.lease(at).map(|_leased| unsafe { target.control() }.unlock()) {
             Some(()) => Ok(()),
             None => remote::unlock(self.comm.members.get(at), self.comm.context, site).await,
         }

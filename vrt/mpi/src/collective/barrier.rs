@@ -38,8 +38,7 @@ async fn among(comm: Rc<Comm>, site: Site) -> Outcome {
         return inter::barrier(&comm, site).await;
     }
     let collective = Collective::begin(&comm.engine, site);
-    // SAFETY: nothing is read or written.
-    Ok(unsafe { collective.barrier() }.await?)
+    Ok(collective.barrier().await?)
 }
 
 /// Waits for the other ranks of a communicator.

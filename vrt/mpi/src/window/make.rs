@@ -210,12 +210,8 @@ unsafe fn allocate_shared<D: Whole>(
         // Where there is not enough, all ranks hear of it.
         let owned = if me == 0 { memory(total).unwrap_or_default() } else { std::ptr::null_mut() };
         let word = Elsewhere::new(owned as usize).word();
-        let mut first = [word as u32, (word >> 32) as u32];
-        let engine = comm.engine.clone();
-        let told = async move {
-            create::broadcast(&engine, 0, &mut first, site).await?;
-            Ok::<_, vrt_core::Error>(first)
-        };
+        let first = [word as u32, (word >> 32) as u32];
+        let told = create::broadcast(&comm.engine, 0, first, site);
         let [low, high] = operation::drive(call.may_block(), told)?;
         let start = Elsewhere::from_word(u64::from(low) | u64::from(high) << 32).address();
         if start == 0 {
