@@ -21,6 +21,8 @@
 //! before it has run. Otherwise ranks whose memory takes longer to copy than a period lasts would
 //! do nothing but move.
 
+#![warn(clippy::multiple_unsafe_ops_per_block)]
+
 mod database;
 mod dump;
 pub mod json;
@@ -423,11 +425,8 @@ fn loads(engine: &mut Engine) -> Loads {
         }
         let since = state.counters.run - state.counters.reported;
         state.counters.is_reported = true;
-        // SAFETY: the slot of a rank of this PE.
-        let bytes = unsafe {
-            let stack = vrt_slot::rank::live_stack(state.slot).len();
-            (*(*state.slot).heap.get()).bytes + stack
-        };
+        // SAFETY: `core.ranks` has the ranks of this PE, which owns their slots.
+        let bytes = unsafe { vrt_slot::live::used(state.slot) };
         let held = pin.filter(|pin| pin.seemingly.is_none_or(|steps| steps >= lasting));
         if let Some(Pin { why, .. }) = held {
             first_held.get_or_insert((rank, why));

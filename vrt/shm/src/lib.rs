@@ -14,6 +14,8 @@
 //! a value may be placed in a shared mapping. Compiled with `--cfg loom` the atomics are those of the loom model
 //! checker; the tests in `tests/loom.rs` explore every interleaving of the protocols above.
 
+#![warn(clippy::multiple_unsafe_ops_per_block)]
+
 mod claims;
 mod doorbell;
 mod ending;

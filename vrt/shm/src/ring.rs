@@ -270,11 +270,18 @@ mod tests {
         unsafe { Box::<Small>::new_zeroed().assume_init() }
     }
 
+    /// The two ends of a fresh ring.
+    fn ends(ring: &Small) -> (Producer<'_, 8, 1024>, Consumer<'_, 8, 1024>) {
+        // SAFETY: `zeroed` has just made the ring; this is its only producer.
+        let producer = unsafe { Producer::new(ring) };
+        // SAFETY: and this its only consumer.
+        (producer, unsafe { Consumer::new(ring) })
+    }
+
     #[test]
     fn payloads_of_every_length_arrive_in_order_and_whole() {
         let ring = zeroed();
-        // SAFETY: one producer and one consumer of a fresh ring.
-        let (mut tx, mut rx) = unsafe { (Producer::new(&*ring), Consumer::new(&*ring)) };
+        let (mut tx, mut rx) = ends(&ring);
         let (mut sent, mut got) = (0u32, 0u32);
         // An interpreter takes a thousand times as long.
         let messages = if cfg!(miri) { 200 } else { 20_000 };
@@ -313,8 +320,7 @@ mod tests {
     #[test]
     fn a_full_ring_refuses_and_recovers() {
         let ring = zeroed();
-        // SAFETY: one producer and one consumer of a fresh ring.
-        let (mut tx, mut rx) = unsafe { (Producer::new(&*ring), Consumer::new(&*ring)) };
+        let (mut tx, mut rx) = ends(&ring);
         for _ in 0..8 {
             assert!(tx.send(|c| c.0[0] = 7, &[]));
         }
