@@ -78,7 +78,7 @@ impl Others {
     /// Begins to watch; `None` where the kernel does not say what the cores do.
     #[must_use]
     pub fn watch() -> Option<Others> {
-        Some(Others { began: Instant::now(), busy: busy()?, own: own()? })
+        Some(Others { began: Instant::now(), busy: busy()?, own: processor_seconds()? })
     }
 
     /// Watches for a quarter of a second, in which this process should do nothing. If others work, it watches again, up
@@ -104,7 +104,7 @@ impl Others {
     /// until the child was waited for.
     #[must_use]
     pub fn cores(&self) -> Option<f64> {
-        let used = (busy()? - self.busy) - (own()? - self.own);
+        let used = (busy()? - self.busy) - (processor_seconds()? - self.own);
         Some((used / self.began.elapsed().as_secs_f64()).max(0.0))
     }
 
@@ -157,7 +157,8 @@ fn busy() -> Option<f64> {
 }
 
 /// Seconds of a core that this process and its children that have ended have used.
-fn own() -> Option<f64> {
+#[must_use]
+pub fn processor_seconds() -> Option<f64> {
     let text = fs::read_to_string("/proc/self/stat").ok()?;
     // The name, in brackets, may contain anything; the state is the third field.
     let (_, fields) = text.rsplit_once(')')?;
@@ -258,7 +259,7 @@ mod tests {
         };
         let began = others.own;
         assert!(spin().wait().unwrap().success());
-        let own = own().unwrap() - began;
+        let own = processor_seconds().unwrap() - began;
         assert!(own > 0.0, "{own}");
         // Running, a child is one of the others.
         let watched = Others::watch().unwrap();
