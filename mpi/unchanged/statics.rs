@@ -1,5 +1,5 @@
 //! A program for the `mpi` crate whose statics and thread-locals have to be each rank's own, as those of processes
-//! are. It knows nothing of vrt: `scripts/rsmpi-examples --unchanged` builds it with the crate of the registry.
+//! are. It knows nothing of vrt: `cargo xtask rsmpi-examples --unchanged` builds it with the crate of the registry.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;

@@ -149,8 +149,8 @@ for ranks in 2 5 8; do
 done
 
 step "the examples of the mpi crate"
-try scripts/rsmpi-examples
-try scripts/rsmpi-examples --unchanged --ranks 1,4,7
+try cargo xtask rsmpi-examples
+try cargo xtask rsmpi-examples --unchanged --ranks 1,4,7
 
 step "what a browser and Perfetto show of jobs"
 if have chromium chromium && have python3 python3-venv; then
@@ -253,7 +253,7 @@ for library in openmpi mpich; do
         job 120 "${launch[@]}" $processes $programs/$uneven --lb greedy-refine --migrate-every 10 \
             --move state $nodes
     done
-    scripts/uts-exact --mpi "$library" --programs "$programs" || fail "uts-exact: $library"
+    cargo xtask uts-exact --mpi "$library" --programs "$programs" || fail "uts-exact: $library"
     # C programs, in all places.
     sources=vrt/run/tests/programs/c
     for source in globals.c collectives.c communicators.c point_to_point.c one_sided.c datatypes.c cpp.cc; do
@@ -272,17 +272,16 @@ done
 
 step "two machines"
 if [[ $(id -u) -eq 0 ]] && unshare --net --mount --uts --ipc --pid --fork true 2>/dev/null; then
-    scripts/two-machines --programs "$(realpath "$target/openmpi/quick")" ||
-        fail "two machines"
+    cargo xtask two-machines --programs "$target/openmpi/quick" || fail "two machines"
 else
     echo "   they need root and namespaces: left out"
 fi
 
 step "uts: every algorithm, termination and tree"
-scripts/uts-exact --programs "$target/quick" || fail "uts-exact"
+cargo xtask uts-exact --programs "$target/quick" || fail "uts-exact"
 
 step "chaos"
-scripts/chaos --minutes 2 --programs "$target/quick" || fail "chaos"
+cargo xtask chaos --minutes 2 --programs "$target/quick" || fail "chaos"
 
 step "instructions of the most frequent operations, to 2% (bench/counts.json)"
 if have valgrind valgrind; then

@@ -2,10 +2,12 @@
 
 use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
-use std::time::Instant;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 use regex::Regex;
 use tempfile::NamedTempFile;
@@ -29,14 +31,6 @@ pub(crate) fn regex(text: &str) -> Regex {
 pub(crate) fn command(words: &str) -> Command {
     let mut words = words.split_whitespace();
     let mut command = Command::new(words.next().unwrap_or_default());
-    command.args(words);
-    command
-}
-
-/// The same, of a program in this directory.
-pub(crate) fn command_in(directory: &Path, words: &str) -> Command {
-    let mut words = words.split_whitespace();
-    let mut command = Command::new(directory.join(words.next().unwrap_or_default()));
     command.args(words);
     command
 }
@@ -81,7 +75,8 @@ impl Running {
 
     /// The job when it has ended.
     pub(crate) fn end(mut self) -> Result<Ended, Error> {
-        let status = self.child.wait().map_err(at(Path::new(&self.line)))?.code().unwrap_or(-1);
+        let status = self.child.wait().map_err(at(Path::new(&self.line)))?;
+        let status = status.code().unwrap_or(128 + status.signal().unwrap_or(0));
         let seconds = self.began.elapsed().as_secs_f64();
         // A job may kill itself, too.
         let in_time = status != 124 && (status != 137 || seconds < self.limit as f64);
@@ -149,6 +144,15 @@ pub(crate) fn succeed(command: &Command) -> Result<Ended, Error> {
     ended.unless(failure)
 }
 
+/// Waits until something is so, for so many seconds at most; returns whether it is.
+pub(crate) fn until(seconds: u32, mut is_so: impl FnMut() -> bool) -> bool {
+    (0..10 * seconds).any(|_| {
+        let holds = is_so();
+        sleep(Duration::from_millis(if holds { 0 } else { 100 }));
+        holds
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -183,7 +187,8 @@ mod tests {
     fn nothing_of_a_job_outlives_its_limit() {
         let job = shell(1, "sleep 600 & echo $!; wait");
         assert!(!job.in_time && job.seconds < 60.0);
-        let stat = fs::read_to_string(format!("/proc/{}/stat", job.text.trim()));
-        assert!(stat.is_err() || stat.unwrap().contains(") Z "), "{}", job.text);
+        let file = format!("/proc/{}/stat", job.text.trim());
+        let is_gone = || fs::read_to_string(&file).map_or(true, |it| it.contains(") Z "));
+        assert!(until(60, is_gone), "{file}");
     }
 }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::job::{Ended, command, command_in, regex, run, succeed};
+use crate::job::{Ended, command, regex, run, succeed};
 use crate::setup::{directory, root, target};
 use crate::steps::{Error, Steps, at};
 
@@ -27,14 +27,19 @@ pub(crate) struct Args {
     times: u32,
 }
 
-/// Those that cannot pass, as docs/rsmpi.md explains, and why.
-const CANNOT: [(&str, &str); 2] =
-    [("spawn", "starts processes"), ("spawn_multiple", "starts processes")];
-const CANNOT_WITH_MAIN: [(&str, &str); 3] = [
-    ("derive_nonthreaded_panic", "expects that a type cannot be derived on another thread"),
-    ("derive_postfinalize_panic", "expects a panic after the universe is dropped"),
-    ("derive_preinit_panic", "expects a panic before there is a universe"),
-];
+/// Why an example cannot pass, if it cannot: docs/rsmpi.md explains it.
+fn cannot(name: &str, unchanged: bool) -> Option<&'static str> {
+    match name {
+        "spawn" | "spawn_multiple" => Some("starts processes"),
+        _ if unchanged => None,
+        "derive_nonthreaded_panic" => {
+            Some("expects that a type cannot be derived on another thread")
+        }
+        "derive_postfinalize_panic" => Some("expects a panic after the universe is dropped"),
+        "derive_preinit_panic" => Some("expects a panic before there is a universe"),
+        _ => None,
+    }
+}
 
 /// These expect others, and fail alone with any MPI library.
 const NOT_ALONE: [&str; 2] = ["all_gather_bool", "immediate_multiple_requests"];
@@ -70,22 +75,14 @@ pub(crate) fn check(args: &Args, steps: &mut Steps) -> Result<(), Error> {
     steps.begin(if args.unchanged { "the examples, unchanged" } else { "the examples" });
     succeed(&command("cargo build --quiet -p vrtrun --bins"))?;
     let package = target().join("rsmpi-examples");
-    let cannot: Vec<_> =
-        CANNOT_WITH_MAIN.iter().filter(|_| !args.unchanged).chain(&CANNOT).collect();
-    let reason = |name: &str| cannot.iter().find(|it| it.0 == name).map(|it| it.1);
     let names = write_package(args, &package)?;
-    // Those call functions that are not there, so they cannot be linked.
-    for name in names.iter().filter(|name| args.unchanged && reason(name).is_some()) {
-        let source = package.join(format!("src/bin/{name}.rs"));
-        fs::remove_file(&source).map_err(at(&source))?;
-    }
     let built = build(args, &package)?;
 
     steps.begin("jobs");
     let mut jobs = Jobs { args, built: built.join("debug"), moved: 0, stayed: 0 };
     let [mut passed, mut failed] = [0, 0];
     for name in &names {
-        if let Some(reason) = reason(name) {
+        if let Some(reason) = cannot(name, args.unchanged) {
             steps.say(&format!("   {name}: not run, because it {reason}"));
         } else if jobs.run(steps, name)? {
             passed += 1;
@@ -132,18 +129,17 @@ fn write_package(args: &Args, package: &Path) -> Result<Vec<String>, Error> {
     let (main, mut names) = (regex(r"(?m)^fn main\("), Vec::new());
     for directory in directories {
         for entry in fs::read_dir(&directory).map_err(at(&directory))?.flatten() {
-            let source = entry.path();
-            let (Some(name), Some("rs")) =
-                (source.file_stem(), source.extension().and_then(|it| it.to_str()))
-            else {
-                continue;
+            let file = entry.file_name().to_string_lossy().into_owned();
+            let Some(name) = file.strip_suffix(".rs") else { continue };
+            names.push(name.to_owned());
+            let text = fs::read_to_string(entry.path()).map_err(at(&entry.path()))?;
+            let text = match args.unchanged {
+                // It calls functions that are not there, so it cannot be linked.
+                true if cannot(name, true).is_some() => continue,
+                true => text,
+                false => main.replace(&text, "#[mpi::main]\n$0").into_owned(),
             };
-            let mut text = fs::read_to_string(&source).map_err(at(&source))?;
-            if !args.unchanged {
-                text = main.replace(&text, "#[mpi::main]\n$0").into_owned();
-            }
-            fs::write(programs.join(entry.file_name()), text).map_err(at(&programs))?;
-            names.push(name.to_string_lossy().into_owned());
+            fs::write(programs.join(&file), text).map_err(at(&programs))?;
         }
     }
     names.sort();
@@ -201,7 +197,7 @@ impl Jobs<'_> {
 
     /// Runs a job, until ranks moved if they have to.
     fn run_once(&mut self, name: &str, options: &str) -> Result<Ended, Error> {
-        let mut command = command_in(&target(), &format!("debug/vrtrun {options}"));
+        let mut command = command(&format!("{}/debug/vrtrun {options}", target().display()));
         command.arg(self.built.join(name));
         let mut attempts = 0;
         loop {
@@ -223,7 +219,7 @@ fn sweep(steps: &mut Steps, burn: &Path, package: &Path) -> Result<(), Error> {
     steps.begin("a sweep over ratios");
     let options =
         "sweep --pes 2 --ratios 1,2,8 --strategies none,random --lb-period 1ms --repeat 2";
-    let mut sweep = command_in(&target(), &format!("debug/vrtrun {options}"));
+    let mut sweep = command(&format!("{}/debug/vrtrun {options}", target().display()));
     sweep.args(["--metric", r"time +(\S+) s", "--same", r"checksum +(\S+)", "--out"]);
     let printed = succeed(sweep.arg(package).arg(burn))?.text;
     printed

@@ -27,7 +27,7 @@ pub(crate) fn at(path: &Path) -> impl FnOnce(io::Error) -> Error {
 
 /// A check that runs.
 pub(crate) struct Steps {
-    check: &'static str,
+    check: String,
     began: Instant,
     step: Option<Step>,
     /// Whether the standard output is for results only.
@@ -42,7 +42,7 @@ struct Step {
 
 impl Steps {
     /// A check that begins.
-    pub(crate) fn of(check: &'static str) -> Steps {
+    pub(crate) fn of(check: String) -> Steps {
         Steps { check, began: Instant::now(), step: None, are_aside: false }
     }
 
@@ -89,7 +89,7 @@ impl Steps {
     /// Reports why the check did not pass.
     pub(crate) fn report(&self, error: &Error) {
         let place = self.step.as_ref().map(|step| format!(" in \"{}\"", step.name));
-        let (check, place, seconds) = (self.check, place.unwrap_or_default(), self.seconds());
+        let (check, place, seconds) = (&self.check, place.unwrap_or_default(), self.seconds());
         eprintln!("\ncargo xtask {check}: FAILED{place} after {seconds} s: {error}");
     }
 }

@@ -5,12 +5,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::job::{Running, command, command_in, run, succeed};
+use crate::job::{Running, command, run, succeed, until};
 use crate::setup::{Library, directory, need, target};
 use crate::steps::{Error, Steps, at};
 
@@ -248,16 +246,18 @@ impl Network {
             if is_shifted {
                 succeed(&command(&format!("{clocks} shift 0.7 40 {trace}.2 {trace}.3")))?;
             }
-            let convert = format!("debug/vrt-trace convert {trace} -o {trace}.csv");
-            succeed(&command_in(&target(), &convert))?;
+            let convert =
+                format!("{}/debug/vrt-trace convert {trace} -o {trace}.csv", target().display());
+            succeed(&command(&convert))?;
             let checked = succeed(&command(&format!("{clocks} check {trace}.csv")))?;
             steps.say(checked.text.trim_end());
         }
 
         // Ranks of these may stay; the job says why.
         steps.begin("programs in the manner of ordinary ones");
+        let programs = self.programs.display();
         for (list, how) in [("names", ""), ("names-by-state", "--move state")] {
-            let names = succeed(&command_in(&self.programs, &format!("everyday {list}")))?.text;
+            let names = succeed(&command(&format!("{programs}/everyday {list}")))?.text;
             for name in names.split_whitespace() {
                 let moves = "--no-bind --ranks 8 --lb random --lb-period 2ms";
                 self.across(steps, &format!("everyday {name} {moves} {how}"), false)?;
@@ -276,7 +276,10 @@ impl Network {
 
     /// A job that loses a PE has to fail.
     fn kill_a_pe(&self, words: &str) -> Result<(), Error> {
-        let job = Running::start(300, &self.launch(&command_in(&self.programs, words)))?;
+        let job = Running::start(
+            300,
+            &self.launch(&command(&format!("{}/{words}", self.programs.display()))),
+        )?;
         let has_begun = || job.text().is_ok_and(|it| it.matches("in process").count() == 8);
         until(60, has_begun);
         let (text, begun) = (job.text()?, has_begun());
@@ -294,15 +297,5 @@ impl Network {
         let goes_on = job.status == 0 || !job.in_time;
         let fault = fault.or(goes_on.then_some("it does not fail, though it lost a PE"));
         job.unless(fault.map(str::to_owned)).map(drop)
-    }
-}
-
-/// Waits until something is so, at most for so many seconds.
-fn until(seconds: u32, mut is_so: impl FnMut() -> bool) {
-    for _ in 0..10 * seconds {
-        if is_so() {
-            return;
-        }
-        sleep(Duration::from_millis(100));
     }
 }

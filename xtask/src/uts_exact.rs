@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::job::{command_in, run, succeed};
+use crate::job::{command, run, succeed};
 use crate::setup::{Library, build_quick, directory};
 use crate::steps::{Error, Steps};
 
@@ -94,10 +94,10 @@ pub(crate) fn check(args: &Args, steps: &mut Steps) -> Result<(), Error> {
 impl Jobs<'_> {
     /// Runs a job on 2 PEs, which has to say ok.
     fn run(&mut self, steps: &Steps, options: &str) -> Result<(), Error> {
-        let uts = format!("uts --no-progress {options}");
+        let uts = format!("{}/uts --no-progress {options}", self.programs.display());
         let command = match self.args.mpi {
-            None => command_in(&self.programs, &format!("{uts} --pes 2")),
-            Some(library) => library.launch("-n 2", &command_in(&self.programs, &uts)),
+            None => command(&format!("{uts} --pes 2")),
+            Some(library) => library.launch("-n 2", &command(&uts)),
         };
         let job = run(self.args.limit, &command)?;
         self.count += 1;

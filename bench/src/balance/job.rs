@@ -33,8 +33,8 @@ pub(super) struct Outcome {
     pub trials: Vec<Trial>,
 }
 
-/// Runs a case with a balancer; `folder` is the directory of its program, and `two_machines` the script that runs it as
-/// one PE on each of two machines, if requested.
+/// Runs a case with a balancer; `folder` is the directory of its program, and `two_machines` the program xtask if it
+/// has to run as one PE on each of two machines.
 pub(super) fn run(
     case: &Case,
     folder: Option<&Path>,
@@ -47,7 +47,7 @@ pub(super) fn run(
     let program = folder.map_or_else(|| program.into(), |folder| folder.join(program));
     let mut command = Command::new(two_machines.unwrap_or(&program));
     match two_machines {
-        Some(_) => command.args(["--pes", "1", "--"]).arg(&program),
+        Some(_) => command.args(["two-machines", "--pes", "1", "--"]).arg(&program),
         None => command.env("VRT_PES", "2"),
     };
     let _other = (case.shared > 0.0).then(|| Other::start(case.shared)).transpose();

@@ -45,8 +45,8 @@ pub struct Args {
     /// The directory with the programs for cases on two machines, which are skipped without it
     #[arg(long, value_name = "FOLDER", hide = true, requires = "two_machines")]
     across: Option<PathBuf>,
-    /// The script that runs them there
-    #[arg(long, value_name = "SCRIPT", hide = true)]
+    /// The program xtask, which runs them there
+    #[arg(long, value_name = "FILE", hide = true)]
     two_machines: Option<PathBuf>,
     /// Record each case once more, and check whether `lb-sim` finds the same winners
     #[arg(long)]
@@ -164,7 +164,7 @@ fn replayed(case: &Case, args: &Args, times: &Times) -> Result<(), Error> {
     Ok(())
 }
 
-/// The directory with a case's programs, and the script that runs them, if needed.
+/// The directory with a case's programs, and the program xtask if it has to run them.
 fn where_it_runs<'a>(case: &Case, args: &'a Args) -> (Option<&'a Path>, Option<&'a Path>) {
     match case.is_across {
         true => (args.across.as_deref(), args.two_machines.as_deref()),

@@ -35,11 +35,9 @@ use report::{Fate, Reasons, Report};
 ///
 /// Writes a table of what passed, and lists what did not. The status is 0 if everything passed except for tests that fail
 /// for a known reason, 1 if others did not, 2 for wrong options.
-///
-/// To get the source: git clone --depth 1 https://github.com/pmodels/mpich
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// MPICH's source tree, or its test/mpi
+    /// MPICH's source tree, or its test/mpi; `git clone --depth 1 https://github.com/pmodels/mpich` gets it
     #[arg(long, value_name = "DIRECTORY", env = "MPICH_SOURCE", value_parser = directory)]
     source: PathBuf,
     /// Where vrtcc and vrtrun are [default: they are built, in release]
@@ -303,9 +301,9 @@ impl Jobs<'_> {
         }
         let (name, mode_name, Ended { status, seconds, text, .. }) =
             (line.name(), mode.name(), &job);
-        let file: String = name.replace(' ', ".").chars().take(150).collect();
-        let file = regex(r"[^A-Za-z0-9_=./-]").replace_all(&file, "_").into_owned();
-        let log = self.work.join(format!("logs/{file}.{mode_name}.log"));
+        let words: String = name[line.program.len() + 1..].chars().take(120).collect();
+        let words = regex(r"[^A-Za-z0-9_=.-]").replace_all(&words, "_").into_owned();
+        let log = self.work.join(format!("logs/{}.{words}.{mode_name}.log", line.program));
         let outcome = format!("# {verdict}; status {status} after {seconds:.2} s\n");
         let directory = log.parent().unwrap_or(self.work);
         fs::create_dir_all(directory).map_err(at(directory))?;
