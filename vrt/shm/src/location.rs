@@ -55,10 +55,10 @@ impl Place {
         Place(bits & !HELD)
     }
 
-    /// Whether it is on a PE and not held: the common case, in one comparison.
+    /// Its PE, if it is not held: the common case, in one comparison.
     #[inline(always)]
-    pub fn is_plain(self) -> bool {
-        self.0 < ENDED
+    pub fn plain(self) -> Option<u32> {
+        (self.0 < ENDED).then_some(self.0)
     }
 
     /// Whether it is held.

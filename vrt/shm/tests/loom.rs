@@ -256,7 +256,7 @@ fn old_news_never_replaces_newer() {
         // Whoever comes first, the news of the first move are new only if they were before those of the second.
         assert!(first == Learned::New || first == Learned::Old);
         location.release();
-        assert!(location.get().is_plain());
+        assert!(location.get().plain().is_some());
         location.set(Place::ENDED, 3);
         assert_eq!((location.get().pe(), location.get().is_held()), (None, false));
     });

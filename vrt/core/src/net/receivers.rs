@@ -74,9 +74,24 @@ impl Receivers {
         most: usize,
         mut drain: impl FnMut(&mut Receiver) -> usize,
     ) -> usize {
-        let Some(marked) = &mut self.marked else {
-            return self.rings.iter_mut().map(drain).sum();
-        };
+        if self.marked.is_some() {
+            return self.drain_marked(most, &mut drain);
+        }
+        let mut taken = 0;
+        for ring in &mut self.rings {
+            taken += drain(ring);
+        }
+        taken
+    }
+
+    /// A function of its own, so that the loop of a PE with few rings is short.
+    #[inline(never)]
+    fn drain_marked(
+        &mut self,
+        most: usize,
+        drain: &mut impl FnMut(&mut Receiver) -> usize,
+    ) -> usize {
+        let Some(marked) = &mut self.marked else { return 0 };
         let mut looked_at = std::mem::take(&mut marked.left) | self.doorbell.take_marks();
         marked.taken |= looked_at;
         let mut taken = 0;

@@ -5,7 +5,7 @@ use std::any::{Any, TypeId};
 use std::collections::VecDeque;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64};
 
 use crate::net::local::Outgoing;
 use crate::net::parcel::{self, Parcel, TOPICS, Topic};
@@ -123,6 +123,8 @@ pub struct Core {
     /// When the state of ranks' threads is checked next, in nanoseconds.
     pub(super) next_look_at_threads: u64,
     pub(super) tokio_turn: u64,
+    /// Number of its ranks that wait for something outside `vrt`, which holds their wakers.
+    pub(super) wait_for_outside: &'static AtomicU32,
     /// Ranks whose stacks have their guards in this process.
     pub(super) guarded: Vec<bool>,
     /// Packets for ranks that are moving here.

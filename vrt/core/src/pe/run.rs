@@ -251,8 +251,11 @@ impl Pe {
             }
             taken
         });
+        if taken == 0 {
+            return false;
+        }
         engine.received += taken as u64;
-        taken > 0
+        true
     }
 
     /// The rest of [`progress`](Self::progress).

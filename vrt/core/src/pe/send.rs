@@ -51,14 +51,17 @@ impl Core {
         let from = self.current;
         let sequence = self.running().peers.number_outgoing(message.to, message.len as u64);
         let place = self.shared.location(message.to);
-        let Some(pe) = place.pe() else {
-            if is_observed() {
-                self.observe_send(message, sequence);
+        let (pe, held) = match (place.plain(), place.pe()) {
+            (Some(pe), _) => (pe, false),
+            (None, Some(pe)) => (pe, message.mode.is_standard()),
+            (None, None) => {
+                if is_observed() {
+                    self.observe_send(message, sequence);
+                }
+                // Not in a correct program (MPI leaves it undefined), but nobody shall hang.
+                return Started::done();
             }
-            // Not in a correct program (MPI leaves it undefined), but nobody shall hang.
-            return Started::done();
         };
-        let held = place.is_held() && message.mode.is_standard();
         let here = pe == self.id;
         let (mut matched, mut jammed) = (None, false);
         if here && let Some(state) = self.ranks[message.to as usize].as_deref_mut() {

@@ -128,6 +128,7 @@ impl Pe {
             next_look_at_threads: 0,
             termination: Termination::default(),
             tokio_turn: 0,
+            wait_for_outside: rank::wait_for_outside(uid),
             guarded: vec![false; shared.ranks()],
             coming: Coming::default(),
             again: VecDeque::new(),

@@ -24,10 +24,10 @@ static PINNED: [AtomicU32; PES] = [const { AtomicU32::new(0) }; PES];
 const ENDED: u32 = 1 << 31;
 
 /// How many ranks of a PE of this process, by its unique number, may be woken by something outside `vrt` that has their
-/// wakers; while there are none tokio gets no turns.
-#[inline(always)]
-pub fn wait_for_outside(pe: u32) -> u32 {
-    PINNED[pe as usize % PES].load(Ordering::Acquire)
+/// wakers; while there are none tokio gets no turns. Who sees that there are none sees whom they have woken, too, if it
+/// is an acquiring look.
+pub fn wait_for_outside(pe: u32) -> &'static AtomicU32 {
+    &PINNED[pe as usize % PES]
 }
 
 /// A rank has ended, or is abandoned: whoever still has wakers of it wakes nobody. Returns whether there are any.

@@ -12,13 +12,13 @@ use crate::net::shared::{Ended, Idleness, PeBlock};
 use crate::pe::core::Core;
 use crate::pe::idle::policy::LOOK_FOR_THREADS;
 use crate::pe::timers;
-use vrt_slot::{foreign, image_thread, rank};
+use vrt_slot::{foreign, image_thread};
 
 impl Core {
     /// Whether a rank of this PE waits for something outside `vrt`, which holds its waker.
     #[inline(always)]
     pub(crate) fn waits_for_outside(&self) -> bool {
-        rank::wait_for_outside(self.uid) > 0
+        self.wait_for_outside.load(Ordering::Acquire) > 0
     }
 
     /// Publishes that this PE is idle, and ends the job when all are and nothing is on its way.
