@@ -32,7 +32,7 @@ const TRANSFERS: usize = 32_767;
 const PIECE: u64 = 1 << 30;
 
 /// One PE's end of the transport.
-pub struct Endpoint {
+pub(crate) struct Endpoint {
     comm: MPI_Comm,
     id: u32,
     receives: Vec<Receive>,
@@ -97,7 +97,7 @@ struct Moving {
 
 impl Endpoint {
     /// The end of PE `id`, whose number is its rank in the communicator.
-    pub fn new(comm: MPI_Comm, id: u32, pes: usize) -> Endpoint {
+    pub(crate) fn new(comm: MPI_Comm, id: u32, pes: usize) -> Endpoint {
         let mut endpoint = Endpoint {
             comm,
             id,
