@@ -184,8 +184,8 @@ fn shared_work_is_done_once_and_over_when_all_is_done() {
     });
 }
 
-/// The memory of a rank leaves a node, what is left of it is given back, and it comes again, while another PE reads it
-/// whenever it may: what is read is whole, as who moves it or gives it back has it alone.
+/// The memory of a rank leaves a node, what is left of it is given back, and it comes again, while another PE reads and
+/// writes it whenever it may: what is read is whole, as who moves it or gives it back has it alone.
 #[test]
 fn memory_is_used_only_where_it_is() {
     loom::model(|| {
@@ -196,7 +196,7 @@ fn memory_is_used_only_where_it_is() {
                 unsafe { *memory = to };
             });
         };
-        let reader = thread::spawn({
+        let user = thread::spawn({
             let node = node.clone();
             move || {
                 for _ in 0..2 {
@@ -204,6 +204,7 @@ fn memory_is_used_only_where_it_is() {
                         // SAFETY: it is here, and stays while it is leased.
                         let (a, b) = node.1.with(|memory| unsafe { *memory });
                         assert!(a == b && a > 0, "memory that is not here: {a} {b}");
+                        change(&node.1, (a, b));
                     }
                 }
             }
@@ -227,7 +228,7 @@ fn memory_is_used_only_where_it_is() {
             change(&node.1, (2, 2));
             node.0.has_come();
         }
-        reader.join().unwrap();
+        user.join().unwrap();
         giver.join().unwrap();
         assert!(node.0.take().is_some(), "the memory is here in the end");
     });
