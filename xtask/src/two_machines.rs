@@ -64,7 +64,7 @@ for number in 1 2; do
         mkdir "/run/$1.tmp"; cp /run/agent "/run/$1.tmp"; touch "/run/$1.up"
         mount --bind "/run/$1.tmp" /run; exec sleep infinity' bash $name &
     while [[ ! -e /run/$name.up ]]; do kill -0 $!; sleep 0.1; done
-    read -r pid _ <"/proc/$!/task/$!/children"
+    read -r pid _ <"/proc/$!/task/$!/children" || [[ -n $pid ]]
     echo "$pid" >/run/$name
     ip link add link$number type veth peer name there$number
     ip link set link$number master bridge up
