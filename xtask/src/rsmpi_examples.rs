@@ -137,7 +137,7 @@ fn write_package(args: &Args, package: &Path) -> Result<Vec<String>, Error> {
                 // It calls functions that are not there, so it cannot be linked.
                 true if cannot(name, true).is_some() => continue,
                 true => text,
-                false => main.replace(&text, "#[mpi::main]\n$0").into_owned(),
+                false => main.replace_all(&text, "#[mpi::main]\n$0").into_owned(),
             };
             fs::write(programs.join(&file), text).map_err(at(&programs))?;
         }
