@@ -4,6 +4,8 @@ use std::any::Any;
 use std::borrow::Borrow;
 use std::cell::{Cell, RefCell};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::task::Poll;
+use std::time::Duration;
 
 use vrt::collective::{SystemOperation, UserOperation};
 use vrt::datatype::{Partition, PartitionMut};
@@ -300,6 +302,35 @@ fn a_deadlock_in_a_collective_operation_shows_who_waits() {
         if world.rank() == 1 {
             world.barrier();
         }
+    });
+}
+
+#[test]
+fn a_deadlock_is_seen_after_the_last_waker_was_dropped_without_a_word() {
+    fails(2, &["all ranks wait for each other", "rank 1"], |world| {
+        if world.rank() == 1 {
+            vrt::block_on(std::future::poll_fn(|context| {
+                let waker = context.waker().clone();
+                std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(100));
+                    drop(waker);
+                });
+                Poll::<()>::Pending
+            }));
+        }
+    });
+}
+
+#[test]
+fn wakers_of_a_rank_that_has_ended_hide_no_deadlock() {
+    fails(2, &["all ranks wait for each other", "rank 1", "waits in barrier"], |world| {
+        if world.rank() == 1 {
+            return world.barrier();
+        }
+        vrt::block_on(std::future::poll_fn(|context| {
+            std::mem::forget(context.waker().clone());
+            Poll::Ready(())
+        }));
     });
 }
 
