@@ -23,12 +23,11 @@ use tokio::runtime::Handle;
 use crate::arena::{SlotHeader, SlotId};
 use crate::heap::chunk;
 use crate::stack::live_stack;
-use crate::sys::{self, heap_end, stack_of_thread};
+use crate::sys::{self, PAGE, heap_end, stack_of_thread};
 
 const WORD: usize = size_of::<usize>();
 /// A number that is larger than this is not a count.
 const MOST: usize = 1 << 20;
-const PAGE: usize = 4096;
 /// The range of addresses of programs' memory.
 const ADDRESSES: Range<usize> = 1 << 16..1 << 47;
 /// The greatest length of libc's heaps for other threads.

@@ -12,10 +12,8 @@ use crate::arena::Arena;
 use crate::held::Kind;
 use crate::owner::owner;
 use crate::register::{self, Taken};
+use crate::sys::PAGE;
 use crate::{image, outside};
-
-/// Lengths are in whole pages.
-const PAGE: usize = 4096;
 
 /// The call maps `len` bytes.
 pub(crate) fn maps(len: usize, call: impl FnOnce() -> *mut c_void) -> *mut c_void {

@@ -7,7 +7,7 @@
 use dlmalloc::{Allocator, Dlmalloc};
 
 use super::chunk::{FOOT, free_behind, is_in_use, usable_size};
-use crate::pages::{HUGE_PAGE, LINE};
+use crate::pages::{HUGE_PAGE, LINE, PAGE};
 
 /// The granularity in which dlmalloc asks for more of the far range.
 const FAR_STEP: usize = 64 << 10;
@@ -18,7 +18,6 @@ const FAR_STEP: usize = 64 << 10;
 /// than the source, as the data read next then looks like data just written.
 const LONG: usize = 16 << 10;
 const VERY_LONG: usize = 128 << 10;
-const PAGE: usize = 4 << 10;
 
 /// The alignment of a block of this many bytes, if `align` is requested.
 #[inline(always)]

@@ -17,8 +17,7 @@ impl Pe {
         self.engine.idles.store(true, Ordering::Relaxed);
         let found = if self.engine.options.oversubscribed {
             (0..self.engine.yields_before_sleep()).any(|_| {
-                // SAFETY: a plain system call.
-                unsafe { libc::sched_yield() };
+                std::thread::yield_now();
                 self.progress() || self.engine.shared.job().ended() != Ended::Not
             })
         } else if self.engine.net.remote().is_none() {
