@@ -31,7 +31,7 @@ static void say_all(const int *all, int n) {
 
 static int rank, size;
 
-/* Calls on a window of one value of each rank; the target is `to`. */
+/* Calls on a window of one value of each rank; the target is `to`, or the rank itself: q, s, u. */
 static void window(MPI_Comm comm, int to, const char *calls) {
     MPI_Win win;
     MPI_Group all, one;
@@ -49,7 +49,9 @@ static void window(MPI_Comm comm, int to, const char *calls) {
         switch (*calls) {
         case 'F': error = MPI_Win_fence(0, win); break;
         case 'N': error = MPI_Win_fence(MPI_MODE_NOSUCCEED, win); break;
+        case 'n': error = MPI_Win_fence(MPI_MODE_NOPRECEDE, win); break;
         case 'p': error = MPI_Put(&value, 1, MPI_INT, to, 0, 1, MPI_INT, win); break;
+        case 'q': error = MPI_Put(&value, 1, MPI_INT, here, 0, 1, MPI_INT, win); break;
         case 'a': error = MPI_Accumulate(&value, 1, MPI_INT, to, 0, 1, MPI_INT, MPI_SUM, win); break;
         case 'g':
             value = -1;
@@ -61,7 +63,9 @@ static void window(MPI_Comm comm, int to, const char *calls) {
         case 'r': error = MPI_Put(&value, 1, MPI_INT, 99, 0, 1, MPI_INT, win); break;
         case 'L': error = MPI_Win_lock(MPI_LOCK_EXCLUSIVE, to, 0, win); break;
         case 'S': error = MPI_Win_lock(MPI_LOCK_SHARED, to, 0, win); break;
+        case 's': error = MPI_Win_lock(MPI_LOCK_SHARED, here, 0, win); break;
         case 'U': error = MPI_Win_unlock(to, win); break;
+        case 'u': error = MPI_Win_unlock(here, win); break;
         case 'A': error = MPI_Win_lock_all(0, win); break;
         case 'Z': error = MPI_Win_unlock_all(win); break;
         case 'f': error = MPI_Win_flush(to, win); break;
