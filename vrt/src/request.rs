@@ -233,7 +233,7 @@ impl<'a, D: ?Sized, S: Scope<'a>> Request<'a, D, S> {
             Awaits::Nothing(outcome) => outcome,
             Awaits::Request(may_block, request) => {
                 let outcome = |engine: &mut pe::Engine| engine.outcome(request);
-                block_on_request(may_block, outcome, self.pattern, self.site)
+                block_on_request(may_block, outcome, self.pattern, &self.site)
             }
             Awaits::Future => return self.wait_by_future(),
         };

@@ -131,7 +131,7 @@ unsafe fn exchange(
             Some(pattern) => {
                 let start = |engine: &mut pe::Engine| engine.receive(pattern, room.room);
                 let outcome =
-                    operation::block_on_request(may_block, start, Some(pattern), *call.site);
+                    operation::block_on_request(may_block, start, Some(pattern), call.site);
                 finish(outcome, room.unpack.as_deref())
             }
             None => Ok(Stat::NOBODY),
@@ -139,7 +139,7 @@ unsafe fn exchange(
         if let Started::Pending(number, _) = sent {
             let start = |engine: &mut pe::Engine| engine.outcome(number);
             let pattern = message.as_ref().map(operation::sent_to);
-            operation::block_on_request(may_block, start, pattern, *call.site);
+            operation::block_on_request(may_block, start, pattern, call.site);
         }
         received?.give(status);
     }

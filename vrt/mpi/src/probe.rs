@@ -193,7 +193,7 @@ unsafe fn mrecv<N: Whole>(
             return Ok(());
         };
         let start = |engine: &mut pe::Engine| engine.receive_matched(number, room.room);
-        let outcome = operation::block_on_request(call.may_block(), start, None, *call.site);
+        let outcome = operation::block_on_request(call.may_block(), start, None, call.site);
         Stat::of(&outcome).give(status);
         finish(outcome, room.unpack.as_deref())?;
     }

@@ -126,18 +126,21 @@ impl<'c, D: Takes<S, R>, S: Given, R: GivenMut> Call<'c, D, S, R> {
         self.expect_root()?;
         let Call { comm, site, description, send, mut receive } = self;
         let elements = D::From::elements(send.given());
-        let caller = Caller::new(comm, site, &elements);
-        let (from, to, combined) = check(&caller, &description, &send, &mut receive, None)?;
-        if let Some(combined) = combined
-            && from.lie_in_buffers()
-            && to.lie_in_buffers()
-            // SAFETY: the buffers are borrowed for the blocking call.
-            && unsafe { combine_now(may_block(site), comm, site, &combined) }.at(site)?
-        {
-            return Ok(());
+        let caller = Caller::new(comm, &elements);
+        let (from, to, combined) = check(&caller, site, &description, &send, &mut receive, None)?;
+        let done = match combined {
+            Some(combined) if from.lie_in_buffers() && to.lie_in_buffers() => {
+                // SAFETY: the buffers are borrowed for the blocking call.
+                unsafe { combine_now(may_block(site), comm, &site, &combined) }
+            }
+            _ => Ok(false),
+        };
+        match done {
+            Ok(true) => Ok(()),
+            // SAFETY: as above.
+            Ok(false) => unsafe { block(caller, site, description, from, to) },
+            Err(kind) => Err(kind).at(site),
         }
-        // SAFETY: as above.
-        unsafe { block(caller, description, from, to) }
     }
 
     /// Makes it a task of the rank.
@@ -150,12 +153,13 @@ impl<'c, D: Takes<S, R>, S: Given, R: GivenMut> Call<'c, D, S, R> {
         self.expect_root().or_refuse();
         let Call { comm, site, description, send, mut receive } = self;
         let elements = D::From::elements(send.given());
-        let caller = Caller::new(comm, site, &elements);
-        let (from, to, _) = check(&caller, &description, &send, &mut receive, None).or_refuse();
+        let caller = Caller::new(comm, &elements);
+        let (from, to, _) =
+            check(&caller, site, &description, &send, &mut receive, None).or_refuse();
         // SAFETY: the request borrows the buffers, and what the description borrows, until it is
         // done.
         unsafe {
-            let future = operation(caller, description, from, to);
+            let future = operation(caller, site, description, from, to);
             immediate(scope, (send, receive).data(), future, site)
         }
     }
@@ -195,6 +199,7 @@ impl<'c, D: Takes<S, R>, S: Given, R: GivenMut> Call<'c, D, S, R> {
 #[inline(always)]
 fn check<D: Takes<S, R>, S: Given, R: GivenMut>(
     caller: &Caller<'_>,
+    site: Site,
     description: &D,
     send: &S,
     receive: &mut R,
@@ -204,7 +209,7 @@ fn check<D: Takes<S, R>, S: Given, R: GivenMut>(
     let receive = receive.given_mut().filter(|_| caller.is(description.receiver()));
     let from = D::From::of(send, apart.is_some());
     let mut to = D::To::of(receive, send, D::FILLED, apart);
-    let combined = description.check(caller, &from, &mut to).at(caller.site)?;
+    let combined = description.check(caller, &from, &mut to).at(site)?;
     Ok((from, to, combined))
 }
 
@@ -213,19 +218,19 @@ fn check<D: Takes<S, R>, S: Given, R: GivenMut>(
 /// # Safety
 /// The bytes, and what the description borrows, are valid until the future is ready.
 unsafe fn operation<D: Description>(
-    Caller { comm, site, elements }: Caller<'_>,
+    Caller { comm, elements }: Caller<'_>,
+    site: Site,
     description: D,
     from: D::From,
     mut to: D::To,
 ) -> impl Future<Output = Result<(), Error>> + use<D> {
     let (collective, elements) = (Collective::begin(comm, site), elements.to_owned_type());
     async move {
-        let Collective { comm, site, .. } = &collective;
-        let caller = Caller { comm, site: *site, elements: elements.datatype_ref() };
+        let caller = Caller { comm: &collective.comm, elements: elements.datatype_ref() };
         let begun = Running { caller, collective: &collective };
         // SAFETY: as the caller promises.
-        unsafe { description.run(&begun, &from, &to) }.await.at(*site)?;
-        to.finish_all().at(*site)
+        unsafe { description.run(&begun, &from, &to) }.await.at(site)?;
+        to.finish_all().at(site)
     }
 }
 
@@ -236,13 +241,13 @@ unsafe fn operation<D: Description>(
 #[inline(never)]
 unsafe fn block<D: Description>(
     caller: Caller<'_>,
+    site: Site,
     description: D,
     from: D::From,
     to: D::To,
 ) -> Result<(), Error> {
-    let site = caller.site;
     // SAFETY: as the caller promises; the future is ready before this returns.
-    block_on_at(unsafe { operation(caller, description, from, to) }, site)
+    block_on_at(unsafe { operation(caller, site, description, from, to) }, site)
 }
 
 /// The operation with bytes of its own, and where those that come for the buffer are kept.
@@ -255,10 +260,11 @@ fn apart<D: Takes<S, R> + 'static, S: Given, R: GivenMut>(
 ) -> (BoxedOperation, Vec<Apart>) {
     let mut came = Vec::new();
     let elements = D::From::elements(send.given());
-    let caller = Caller::new(comm, site, &elements);
-    let (from, to, _) = check(&caller, &description, send, receive, Some(&mut came)).or_refuse();
+    let caller = Caller::new(comm, &elements);
+    let (from, to, _) =
+        check(&caller, site, &description, send, receive, Some(&mut came)).or_refuse();
     // SAFETY: the future has all bytes that it uses, and the description borrows nothing.
-    (Box::pin(unsafe { operation(caller, description, from, to) }), came)
+    (Box::pin(unsafe { operation(caller, site, description, from, to) }), came)
 }
 
 /// Puts what has come apart into the receive buffer.

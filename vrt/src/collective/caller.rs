@@ -3,27 +3,21 @@
 use crate::Rank;
 use crate::collective::buffers::NO_ELEMENTS;
 use crate::datatype::{Datatype, DatatypeRef, UncommittedDatatype};
-use crate::operation::Site;
 use vrt_core::comm::CommunicatorHandle;
 
 /// What is known of a call beside its bytes.
 #[derive(Clone, Copy)]
 pub(super) struct Caller<'c> {
     pub(super) comm: &'c CommunicatorHandle,
-    pub(super) site: Site,
     /// The datatype of what is sent.
     pub(super) elements: DatatypeRef<'c>,
 }
 
 impl<'c> Caller<'c> {
     #[inline(always)]
-    pub(super) fn new(
-        comm: &'c CommunicatorHandle,
-        site: Site,
-        elements: &'c Option<impl Datatype>,
-    ) -> Self {
+    pub(super) fn new(comm: &'c CommunicatorHandle, elements: &'c Option<impl Datatype>) -> Self {
         let elements = elements.as_ref().map_or(NO_ELEMENTS, UncommittedDatatype::datatype_ref);
-        Caller { comm, site, elements }
+        Caller { comm, elements }
     }
 
     /// Whether it is the root; without one, everybody is.

@@ -757,6 +757,7 @@ fn probe_at<S: Source + ?Sized>(source: &S, tag: Option<Tag>, site: Site) -> Sta
     Status::of_probe(probed)
 }
 
+#[inline(always)]
 fn immediate_probe_at<S: Source + ?Sized>(
     source: &S,
     tag: Option<Tag>,

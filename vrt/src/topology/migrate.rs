@@ -31,10 +31,10 @@ pub(crate) fn migrate<T: Serialize + DeserializeOwned>(state: &mut T, site: Site
         return;
     }
     vrt_slot::check::wipe();
-    operation::block_on_request(may_block, at_sync, None, site);
+    operation::block_on_request(may_block, at_sync, None, &site);
     if let Some((to, kept)) = encode_if_told(state, site) {
         let leave = |engine: &mut Engine| leave_for(engine, to, kept.as_ref());
-        operation::block_on_request(may_block, leave, None, site);
+        operation::block_on_request(may_block, leave, None, &site);
     }
 }
 
@@ -269,7 +269,7 @@ pub(crate) fn migrate_to<T: Serialize + DeserializeOwned>(
     // Another PE may be using the rank's memory at this moment: then it stays, and tries again.
     while pe::with(|pe| pe.engine.id()) != to {
         let leave = |engine: &mut Engine| leave_for(engine, to, kept.as_ref());
-        operation::block_on_request(may_block, leave, None, site);
+        operation::block_on_request(may_block, leave, None, &site);
         if let Some(why) = pe::with(|pe| pe.engine.running().refused.take()) {
             return Err(CannotMove::Pinned(why));
         }

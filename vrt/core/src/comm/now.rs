@@ -25,12 +25,12 @@ use crate::pe;
 pub unsafe fn combine_now(
     may_block: MayBlock,
     comm: &CommunicatorHandle,
-    site: Site,
+    site: &Site,
     combined: &Combined,
 ) -> Result<bool, Error> {
     if !combined.is_small(comm.size as usize) {
         // SAFETY: B1: this call lasts as long as the operation.
-        return unsafe { combine_long_now(may_block, comm, site, combined) };
+        return unsafe { combine_long_now(may_block, comm, *site, combined) };
     }
     let spec = combined.spec(comm);
     let (input, out) = (combined.input.0, combined.out.0);

@@ -45,6 +45,49 @@ pub enum Op {
     Nothing,
 }
 
+impl Op {
+    const BITWISE: u16 = Op::BitwiseAnd.bit() | Op::BitwiseOr.bit() | Op::BitwiseXor.bit();
+    const LOGICAL: u16 = Op::LogicalAnd.bit() | Op::LogicalOr.bit() | Op::LogicalXor.bit();
+    const LOCATION: u16 = Op::MaxLocation.bit() | Op::MinLocation.bit();
+    const ONE_SIDED: u16 = Op::Replace.bit() | Op::Nothing.bit();
+
+    /// It in a set of operations.
+    const fn bit(self) -> u16 {
+        1 << self as u16
+    }
+
+    /// The set of those that MPI defines for a type (MPI-4.1 sections 6.9.2 and 6.9.4).
+    const fn of(scalar: Scalar) -> u16 {
+        let defined = match scalar {
+            Scalar::Bool => Op::BITWISE | Op::LOGICAL,
+            Scalar::F80 | Scalar::C80 | Scalar::F80At if !long_double::IS_KNOWN => 0,
+            Scalar::F32 | Scalar::F64 | Scalar::F80 => !(Op::BITWISE | Op::LOGICAL | Op::LOCATION),
+            Scalar::C32 | Scalar::C64 | Scalar::C80 => Op::Sum.bit() | Op::Product.bit(),
+            Scalar::F32At
+            | Scalar::F64At
+            | Scalar::I32At
+            | Scalar::I64At
+            | Scalar::I16At
+            | Scalar::F80At
+            | Scalar::F32Pair
+            | Scalar::F64Pair => Op::LOCATION,
+            _ => !Op::LOCATION,
+        };
+        defined | Op::ONE_SIDED
+    }
+}
+
+/// [`Op::of`] each type, for a reduction to find at once.
+const OPERATIONS: [u16; Scalar::ALL.len()] = {
+    let mut operations = [0; Scalar::ALL.len()];
+    let mut i = 0;
+    while i < operations.len() {
+        operations[Scalar::ALL[i] as usize] = Op::of(Scalar::ALL[i]);
+        i += 1;
+    }
+    operations
+};
+
 /// A reduction on elements of a type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 pub struct Operator {
@@ -56,28 +99,9 @@ pub struct Operator {
 
 impl Operator {
     /// Whether MPI defines this reduction for this type.
+    #[inline(always)]
     pub fn is_defined(self) -> bool {
-        let bitwise = matches!(self.op, Op::BitwiseAnd | Op::BitwiseOr | Op::BitwiseXor);
-        let logical = matches!(self.op, Op::LogicalAnd | Op::LogicalOr | Op::LogicalXor);
-        let location = matches!(self.op, Op::MaxLocation | Op::MinLocation);
-        if matches!(self.op, Op::Replace | Op::Nothing) {
-            return true;
-        }
-        match self.scalar {
-            Scalar::Bool => bitwise || logical,
-            Scalar::F80 | Scalar::C80 | Scalar::F80At if !long_double::IS_KNOWN => false,
-            Scalar::F32 | Scalar::F64 | Scalar::F80 => !(bitwise || logical || location),
-            Scalar::C32 | Scalar::C64 | Scalar::C80 => matches!(self.op, Op::Sum | Op::Product),
-            Scalar::F32At
-            | Scalar::F64At
-            | Scalar::I32At
-            | Scalar::I64At
-            | Scalar::I16At
-            | Scalar::F80At
-            | Scalar::F32Pair
-            | Scalar::F64Pair => location,
-            _ => !location,
-        }
+        OPERATIONS[self.scalar as usize] & self.op.bit() != 0
     }
 
     /// `left[i] = left[i] op right[i]` for all elements in `bytes` bytes.

@@ -23,10 +23,11 @@ pub fn block_on_request(
     _: MayBlock,
     start: impl FnOnce(&mut pe::Engine) -> Started,
     pattern: Option<Pattern>,
-    site: Site,
+    site: &Site,
 ) -> Completion {
     if vrt_slot::locals::has_tasks() {
-        return beside_tasks(start, pattern, &site);
+        // A copy, here alone, as in `receive_after`.
+        return beside_tasks(start, pattern, *site);
     }
     let awaited = Awaited { outcome: Cell::new(None), wait: site.wait(pattern) };
     let pending = pe::with(|pe| {
@@ -88,7 +89,7 @@ pub unsafe fn block_on_exchange(
     let received = unsafe { receive_after(send, pattern, room, site) };
     if let Some(request) = sending {
         let outcome = |engine: &mut pe::Engine| engine.outcome(request);
-        block_on_request(may_block, outcome, Some(sent_to(message)), *site);
+        block_on_request(may_block, outcome, Some(sent_to(message)), site);
     }
     received
 }
@@ -112,7 +113,7 @@ unsafe fn receive_after(
             // SAFETY: O1: the buffer is writable during the call, says the caller.
             unsafe { engine.receive(pattern, room) }
         };
-        return beside_tasks(start, Some(pattern), site);
+        return beside_tasks(start, Some(pattern), *site);
     }
     struct Receive<'a> {
         pattern: Pattern,
@@ -157,7 +158,7 @@ pub unsafe fn block_on_send(_: MayBlock, message: &Outbound, site: &Site) {
     // SAFETY: O1: the data is readable during the call, says the caller.
     let start = move |engine: &mut pe::Engine| unsafe { engine.send(message) };
     if vrt_slot::locals::has_tasks() {
-        beside_tasks(start, Some(sent_to(message)), site);
+        beside_tasks(start, Some(sent_to(message)), *site);
         return;
     }
     if let Started::Pending(request, _) = pe::with(|pe| start(&mut pe.engine)) {
@@ -211,13 +212,13 @@ fn suspend_until_done(request: u32, awaited: &Awaited) -> Completion {
 fn beside_tasks(
     start: impl FnOnce(&mut pe::Engine) -> Started,
     pattern: Option<Pattern>,
-    site: &Site,
+    site: Site,
 ) -> Completion {
     match pe::with(|pe| start(&mut pe.engine)) {
         Started::Done(outcome) => outcome,
         Started::Pending(request, _) => {
             // The running rank's own, so there is no error.
-            drive_here(Pending::new(request, *site, pattern)).unwrap_or_default()
+            drive_here(Pending::new(request, site, pattern)).unwrap_or_default()
         }
     }
 }

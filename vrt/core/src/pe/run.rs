@@ -71,7 +71,7 @@ pub enum RunError {
     Tokio(#[from] std::io::Error),
 }
 
-/// What the loop does next, outside of the PE's state.
+/// What the loop does next, outside of the PE's state. Two words, so that it stays in registers.
 enum NextStep {
     Resume(u32, *mut SlotHeader),
     /// A rank has panicked.
@@ -80,7 +80,8 @@ enum NextStep {
     Tokio,
     /// Nothing is ready and nothing has arrived.
     Idle,
-    Over(Outcome),
+    /// The job is over: all its ranks have ended, or it has been.
+    Over(Option<Ended>),
 }
 
 /// What it means for the job that a rank has stopped running.
@@ -131,7 +132,7 @@ pub fn run() -> Result<Outcome, RunError> {
             NextStep::Panicked(rank) => break Outcome::Panicked(rank, rank::take_panic()),
             NextStep::Tokio => turn(&tokio),
             NextStep::Idle => idle::idle(&tokio),
-            NextStep::Over(outcome) => break outcome,
+            NextStep::Over(ended) => break ended.map_or(Outcome::Finished, Outcome::Ended),
         }
     };
     running.finished = matches!(outcome, Outcome::Finished);
@@ -180,14 +181,14 @@ impl Pe {
     }
 
     /// Books what a rank did that has just suspended or returned, and finds the next one.
-    #[inline]
+    #[inline(always)]
     fn step(&mut self, done: Option<(u32, *mut SlotHeader, Resumed)>) -> NextStep {
         let engine = &mut self.engine;
         if let Some((rank, slot, resumed)) = done {
             match engine.end_resume(rank, slot, resumed) {
                 Stopped::GoesOn => {}
                 Stopped::Panicked => return NextStep::Panicked(rank),
-                Stopped::EndsJob => return NextStep::Over(Outcome::Ended(Ended::Status)),
+                Stopped::EndsJob => return NextStep::Over(Some(Ended::Status)),
             }
             if engine.is_due(engine.stamp) {
                 engine.do_what_is_due();
@@ -208,9 +209,16 @@ impl Pe {
                 return NextStep::Tokio;
             }
         }
-        if let Some((rank, slot)) = self.engine.begin_resume() {
-            return NextStep::Resume(rank, slot);
+        match self.engine.begin_resume() {
+            Some((rank, slot)) => NextStep::Resume(rank, slot),
+            None => self.step_without_ready_rank(),
         }
+    }
+
+    /// No rank is ready: sends what was gathered, and takes what has come. A function of its own, so that the way from
+    /// a rank to the next one is straight.
+    #[inline(never)]
+    fn step_without_ready_rank(&mut self) -> NextStep {
         if self.engine.is_due(cycles::now()) {
             self.engine.do_what_is_due();
         }
@@ -333,7 +341,7 @@ impl Engine {
 
     fn nothing_is_ready(&mut self) -> NextStep {
         if let Some(over) = self.is_over() {
-            return NextStep::Over(over);
+            return over;
         }
         let next = if self.give_idleness() { self.begin_resume() } else { None };
         next.map_or(NextStep::Idle, |(rank, slot)| NextStep::Resume(rank, slot))
@@ -639,12 +647,12 @@ impl Core {
         }
     }
 
-    fn is_over(&self) -> Option<Outcome> {
+    fn is_over(&self) -> Option<NextStep> {
         let job = self.shared.job();
         match job.ended() {
-            Ended::Not if job.ranks_left.load(Ordering::Acquire) == 0 => Some(Outcome::Finished),
+            Ended::Not if job.ranks_left.load(Ordering::Acquire) == 0 => Some(NextStep::Over(None)),
             Ended::Not => None,
-            ended => Some(Outcome::Ended(ended)),
+            ended => Some(NextStep::Over(Some(ended))),
         }
     }
 }

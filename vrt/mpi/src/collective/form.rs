@@ -30,7 +30,7 @@ pub(super) fn operation<F: Future<Output = Outcome> + 'static>(
 #[inline(always)]
 pub(super) unsafe fn combined(call: Call, comm: &Comm, combined: &Combined) -> Outcome<bool> {
     // SAFETY: as the caller promises.
-    Ok(unsafe { combine_now(call.may_block(), &comm.engine, *call.site, combined)? })
+    Ok(unsafe { combine_now(call.may_block(), &comm.engine, call.site, combined)? })
 }
 
 /// The blocking form.

@@ -252,7 +252,7 @@ impl Request {
             State::Received(outcome) => unsafe { finish(outcome, buffers.unpack.as_deref()) },
             State::Engine { number, pattern } => {
                 let start = |engine: &mut pe::Engine| engine.outcome(number);
-                let outcome = operation::block_on_request(may_block, start, pattern, site);
+                let outcome = operation::block_on_request(may_block, start, pattern, &site);
                 // SAFETY: as above.
                 unsafe { finish(outcome, buffers.unpack.as_deref()) }
             }
