@@ -19,7 +19,7 @@ use std::process::Command;
 use serde::{Deserialize, Serialize};
 
 use crate::Error;
-use crate::process::{output, own_directory, show, write_file};
+use crate::process::{own_directory, run_to_end, write_file};
 use crate::programs::Operation;
 
 /// Count instructions and compare them with the committed figures; the exit status is 1 if one is worse.
@@ -180,10 +180,10 @@ fn count(
         .arg(program)
         .args(["run", "counts", "--what", operation.name()])
         .args(["--iterations", &iterations.to_string()]);
-    let printed = output(&mut command)?;
-    totals(&printed).ok_or_else(|| Error::Printed {
-        command: show(&command),
-        printed: printed.lines().take(10).collect::<Vec<_>>().join("\n"),
+    let job = run_to_end(&mut command)?;
+    totals(&job.out).ok_or_else(|| Error::Printed {
+        command: job.line,
+        printed: job.out.lines().take(10).collect::<Vec<_>>().join("\n"),
     })
 }
 

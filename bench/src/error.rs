@@ -13,21 +13,16 @@ pub enum Error {
         /// The names that there are.
         rows: String,
     },
-    /// A program cannot be started.
-    #[error("cannot run {program}: {cause}")]
-    Start {
-        /// The program.
-        program: String,
-        /// The system's error.
-        cause: std::io::Error,
-    },
+    /// No program can be started.
+    #[error("cannot run programs under setpriv and timeout: {0}")]
+    Start(std::io::Error),
     /// A program has failed.
-    #[error("{command}\nended with {status} and said:\n{said}")]
+    #[error("{command}\nended with status {status} and said:\n{said}")]
     Failed {
         /// The command line.
         command: String,
-        /// Its exit status.
-        status: String,
+        /// Its exit status, as a shell has it.
+        status: i32,
         /// Its standard error.
         said: String,
     },
@@ -119,7 +114,7 @@ impl Error {
         match self {
             Self::Failed { status, said, .. } => match cause(said) {
                 Some(cause) => cause.to_owned(),
-                None => format!("ended with {status}"),
+                None => format!("ended with status {status}"),
             },
             Self::TimedOut { seconds, .. } => format!("did not end within {seconds} s"),
             Self::Printed { printed, .. } => match cause(printed) {

@@ -1,14 +1,14 @@
 //! Runs a program to completion, and leaves none of its processes behind if it fails.
 
 use std::ffi::OsStr;
-use std::io::Read;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde::de::DeserializeOwned;
+use vrt_cli::job::{self, Ended};
 
 use crate::Error;
 use crate::measure::Measured;
@@ -23,99 +23,56 @@ pub(crate) fn run_program(command: Command) -> Result<Measured, Error> {
 
 /// The same, with another limit.
 pub(crate) fn run_program_within(mut command: Command, limit: Duration) -> Result<Measured, Error> {
-    let told = run_to_end_within(&mut command, limit)?;
-    told.lines().pop().ok_or_else(|| told.not_understood(&command))
+    run_with_output(&mut command, limit).map(|(measured, _)| measured)
 }
 
-/// The standard output of a program that succeeds within the time limit.
-pub(crate) fn output(command: &mut Command) -> Result<String, Error> {
-    run_to_end(command).map(|told| told.printed)
-}
-
-/// The output of a program that has succeeded.
-pub(crate) struct Told {
-    /// To its standard output.
-    pub(crate) printed: String,
-    /// To its standard error.
-    pub(crate) said: String,
-}
-
-impl Told {
-    /// The lines of figures among those that it printed.
-    pub(crate) fn lines<T: DeserializeOwned>(&self) -> Vec<T> {
-        self.printed.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
-    }
-
-    /// The error if these are not those that were expected.
-    pub(crate) fn not_understood(self, command: &Command) -> Error {
-        Error::Printed { command: show(command), printed: self.printed }
-    }
-
-    /// How often the balancer has moved ranks, and in how many steps, from its line at the end of a job:
-    /// "greedy-refine: 9 steps, 12 ranks moved in".
-    pub(crate) fn moves_and_steps(&self) -> Option<(f64, f64)> {
-        let before = |what: &str| -> Option<f64> {
-            self.said.split_once(what)?.0.rsplit(' ').next()?.parse().ok()
-        };
-        before(" ranks moved").or_else(|| before(" rank moved")).zip(before(" steps"))
+/// The same; returns also what else it printed.
+pub(crate) fn run_with_output(
+    command: &mut Command,
+    limit: Duration,
+) -> Result<(Measured, Ended), Error> {
+    let job = run_to_end_within(command, limit)?;
+    match lines(&job).pop() {
+        Some(measured) => Ok((measured, job)),
+        None => Err(not_understood(job)),
     }
 }
 
-/// The output of a program that succeeds within the time limit.
-pub(crate) fn run_to_end(command: &mut Command) -> Result<Told, Error> {
+/// The lines of figures among those that a program printed.
+pub(crate) fn lines<T: DeserializeOwned>(job: &Ended) -> Vec<T> {
+    job.out.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+}
+
+/// The error if these are not those that were expected.
+pub(crate) fn not_understood(job: Ended) -> Error {
+    Error::Printed { command: job.line, printed: job.out }
+}
+
+/// A program that succeeds within the time limit.
+pub(crate) fn run_to_end(command: &mut Command) -> Result<Ended, Error> {
     run_to_end_within(command, TIME_LIMIT)
 }
 
 /// The same, with another limit.
-pub(crate) fn run_to_end_within(command: &mut Command, limit: Duration) -> Result<Told, Error> {
+pub(crate) fn run_to_end_within(command: &mut Command, limit: Duration) -> Result<Ended, Error> {
     run_marked(command, limit, &Mark::new())
 }
 
-fn run_marked(command: &mut Command, limit: Duration, mark: &Mark) -> Result<Told, Error> {
-    let shown = show(command);
-    let start_error = |cause| Error::Start {
-        program: command.get_program().to_string_lossy().into_owned(),
-        cause,
-    };
-    let mut child = Command::new(command.get_program())
-        .args(command.get_args())
-        .env(Mark::VARIABLE, &mark.value)
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .map_err(start_error)?;
-    let printed = read_aside(child.stdout.take());
-    let said = read_aside(child.stderr.take());
-    let start = Instant::now();
-    let status = loop {
-        if let Some(status) = child.try_wait().map_err(start_error)? {
-            break status;
-        }
-        if start.elapsed() > limit {
-            // It may just have ended; then there is nothing to stop.
-            let _ = child.kill();
-            let _ = child.wait();
-            mark.end_all();
-            return Err(Error::TimedOut { command: shown, seconds: limit.as_secs() });
-        }
-        std::thread::sleep(Duration::from_millis(5));
-    };
-    if !status.success() {
-        // What a launcher leaves behind would keep the streams open, too.
-        mark.end_all();
+fn run_marked(command: &mut Command, limit: Duration, mark: &Mark) -> Result<Ended, Error> {
+    let job = job::run(limit, command.env(Mark::VARIABLE, &mark.value)).map_err(Error::Start)?;
+    if job.status == 0 {
+        return Ok(job);
     }
-    let (printed, said) = (printed.join().unwrap_or_default(), said.join().unwrap_or_default());
-    if status.success() {
-        Ok(Told { printed, said })
-    } else {
-        let said = if said.trim().is_empty() { printed } else { said };
-        Err(Error::Failed { command: shown, status: status.to_string(), said })
+    mark.end_all();
+    if !job.in_time {
+        return Err(Error::TimedOut { command: job.line, seconds: limit.as_secs() });
     }
+    let said = if job.err.trim().is_empty() { job.out } else { job.err };
+    Err(Error::Failed { command: job.line, status: job.status, said })
 }
 
-/// Identifies the processes of a run by a variable of their environment. Their parents cannot: a launcher that dies
-/// leaves its processes to init; and a separate process group would not get the interrupt of a terminal.
+/// Identifies the processes of a run by a variable of their environment. Their parents cannot, nor can their process group:
+/// a launcher that dies leaves its processes to init, and may have started them in sessions of their own.
 struct Mark {
     value: String,
 }
@@ -159,28 +116,9 @@ impl Mark {
     }
 }
 
-/// Reads a stream to its end in a thread, so that a full pipe blocks nothing.
-fn read_aside(stream: Option<impl Read + Send + 'static>) -> std::thread::JoinHandle<String> {
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut stream) = stream {
-            // What was read before an error is still worth showing.
-            let _ = stream.read_to_end(&mut bytes);
-        }
-        String::from_utf8_lossy(&bytes).into_owned()
-    })
-}
-
 /// Writes a file of results.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Error> {
     std::fs::write(path, text).map_err(|cause| Error::File { path: path.to_owned(), cause })
-}
-
-/// A command as a user would type it.
-pub(crate) fn show(command: &Command) -> String {
-    let mut words = vec![command.get_program().to_string_lossy()];
-    words.extend(command.get_args().map(OsStr::to_string_lossy));
-    words.join(" ")
 }
 
 /// The directory of this program, where cargo puts the others, too.
@@ -255,18 +193,8 @@ mod tests {
                      echo '[0] Stack Traceback:' >&2; exit 1";
         assert_eq!(reason(charm), "MPI_Win_flush is not implemented in AMPI.");
         assert_eq!(reason("echo; echo 'bench: a wrong sum'; exit 2"), "a wrong sum");
-        assert_eq!(reason("exit 3"), "ended with exit status: 3");
+        assert_eq!(reason("exit 3"), "ended with status 3");
         assert_eq!(reason("true"), "printed no line of figures");
-    }
-
-    #[test]
-    fn the_summary_of_balancing_tells_how_many_ranks_a_step_moves() {
-        let moves =
-            |said: &str| Told { printed: String::new(), said: said.to_owned() }.moves_and_steps();
-        let said = "hello\nvrt: load balancing: greedy-refine: 20 steps, 3 of them not worth a move, 50 ranks moved in 0.1 s;";
-        assert_eq!(moves(said), Some((50.0, 20.0)));
-        assert_eq!(moves("vrt: load balancing: x: 4 steps, 1 rank moved in"), Some((1.0, 4.0)));
-        assert_eq!((moves(""), moves("no number ranks moved")), (None, None));
     }
 
     #[test]
@@ -276,7 +204,7 @@ mod tests {
             "setsid sleep 600 & setsid sleep 600 >/dev/null 2>&1 & echo started;";
         for (end, limit) in [("exit 1", TIME_LIMIT), ("sleep 600", Duration::from_millis(300))] {
             let mark = Mark::new();
-            let start = Instant::now();
+            let start = std::time::Instant::now();
             let script = format!("{LEAVES_ONE} sleep 0.1; {end}");
             assert!(run_marked(&mut shell(&script), limit, &mark).is_err());
             assert!(start.elapsed() < Duration::from_secs(60));

@@ -57,7 +57,7 @@ pub fn run(args: &Args) -> Result<(), Error> {
         sweep.args(["--repeat", &args.repeat.to_string(), "--metric", r"time +(\S+) s"]);
         sweep.args(["--same", r"checksum +(\S+)", "--out"]).arg(place.path());
         sweep.args(options.split_whitespace()).arg("--").arg(program).args(line.split(' '));
-        let said = run_to_end_within(&mut sweep, TIME_LIMIT)?.printed;
+        let said = run_to_end_within(&mut sweep, TIME_LIMIT)?.out;
         progress.clear();
         // Where its files were is of no interest.
         let lines = said.lines().filter(|line| !line.starts_with("files "));

@@ -10,7 +10,7 @@ use experiments::statistics::{median, ratios};
 use vrt_cli::quantity;
 
 use crate::Error;
-use crate::process::{output, own_directory, run_program, show};
+use crate::process::{not_understood, own_directory, run_program, run_to_end};
 
 /// The greatest allowed costs, as ratios of times: of being traceable, and of being traced.
 const MOST: [f64; 2] = [1.01, 1.05];
@@ -141,14 +141,13 @@ fn once(case: &Case, folder: &Path, trace: Option<&Path>, is_quick: bool) -> Res
     match case.program {
         Program::Bench => Ok(run_program(command)?.seconds),
         Program::Uts => {
-            let shown = show(&command);
-            let printed = output(&mut command)?;
-            let time = printed.lines().find_map(|line| {
+            let job = run_to_end(&mut command)?;
+            let time = job.out.lines().find_map(|line| {
                 let mut words = line.split_whitespace();
                 words.find(|word| *word == "time")?;
                 words.next()?.parse().ok()
             });
-            time.ok_or(Error::Printed { command: shown, printed })
+            time.ok_or_else(|| not_understood(job))
         }
     }
 }

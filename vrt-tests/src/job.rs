@@ -7,11 +7,14 @@
 
 use std::ffi::OsStr;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-/// Seconds after which a job is taken to hang, on the busiest machine; `VRT_TEST_LIMIT` names
-/// others.
-fn limit() -> String {
-    std::env::var("VRT_TEST_LIMIT").unwrap_or_else(|_| "300".to_owned())
+use vrt_cli::job::{Balanced, limited, says_ok};
+
+/// The time after which a job is taken to hang, on the busiest machine; `VRT_TEST_LIMIT` names other seconds.
+fn limit() -> Duration {
+    let named = std::env::var("VRT_TEST_LIMIT").ok();
+    Duration::from_secs(named.map_or(300, |it| it.parse().expect("VRT_TEST_LIMIT is a number")))
 }
 
 /// Whether a test takes all of its cases, also those that take long: `VRT_TEST_ALL` is set, as it is by
@@ -32,29 +35,13 @@ pub fn nodes() -> impl Iterator<Item = &'static str> {
 /// not listen. Signals for the program would come to `timeout`; see [`unlimited`].
 #[must_use]
 pub fn program(path: impl AsRef<OsStr>) -> Command {
-    limited(&unlimited(path))
+    limited(limit(), &unlimited(path))
 }
 
 /// A command that starts a program of ours which the test itself ends, whatever happens.
 #[must_use]
 pub fn unlimited(path: impl AsRef<OsStr>) -> Command {
     Command::new(path)
-}
-
-/// A command that is ended when it hangs.
-fn limited(command: &Command) -> Command {
-    let mut limited = Command::new("timeout");
-    limited.args(["--kill-after=5", &limit()]).arg(command.get_program()).args(command.get_args());
-    for (name, value) in command.get_envs() {
-        match value {
-            Some(value) => limited.env(name, value),
-            None => limited.env_remove(name),
-        };
-    }
-    if let Some(folder) = command.get_current_dir() {
-        limited.current_dir(folder);
-    }
-    limited
 }
 
 /// A job that has ended.
@@ -85,7 +72,7 @@ impl Job {
     #[must_use]
     pub fn of(mut command: Command) -> Job {
         command.env("RUST_BACKTRACE", "0");
-        let mut limited = limited(&command);
+        let mut limited = limited(limit(), &command);
         let output = limited.stdin(Stdio::null()).output().expect("the program can be started");
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         Job {
@@ -126,16 +113,8 @@ impl Job {
     #[track_caller]
     #[must_use]
     pub fn moved(&self) -> u64 {
-        let moved = self.err.lines().find_map(|line| {
-            let (_, numbers) = line.split_once("load balancing: ")?;
-            if numbers.contains("no step was taken") {
-                return Some(0);
-            }
-            let words: Vec<&str> = numbers.split_whitespace().collect();
-            let at = words.iter().position(|word| word.starts_with("rank"))?;
-            words.get(at.checked_sub(1)?)?.parse().ok()
-        });
-        moved.unwrap_or_else(|| panic!("the balancer does not say what it did: {self}"))
+        let report = Balanced::find(&self.err);
+        report.unwrap_or_else(|| panic!("the balancer does not say what it did: {self}")).moved
     }
 
     /// The number in front of a word of what it printed.
@@ -160,33 +139,9 @@ impl std::fmt::Display for Job {
     }
 }
 
-/// Whether a line is `ok`, or ends with it as a word of its own.
-#[must_use]
-pub fn says_ok(text: &str) -> bool {
-    text.lines().any(|line| line == "ok" || line.ends_with(", ok"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn only_a_word_of_its_own_at_the_end_of_a_line_says_ok() {
-        for text in ["ok", "soak: 4 rounds, 3 messages, ok\n", "12 moves\nx, ok\nlast line"] {
-            assert!(says_ok(text), "{text}");
-        }
-        for text in ["", "soak: it broke", "token", "not ok", "look: ok so far", ", ok?"] {
-            assert!(!says_ok(text), "{text}");
-        }
-    }
-
-    #[test]
-    fn what_is_asked_of_a_command_is_asked_of_the_limited_one() {
-        let mut command = unlimited("sh");
-        command.args(["-c", "echo $0 $VRT_OF_TEST ${HOME-none}; pwd", "x"]);
-        command.env("VRT_OF_TEST", "7").env_remove("HOME").current_dir("/");
-        assert_eq!(Job::of(command).succeeds().out, "x 7 none\n/\n");
-    }
 
     #[test]
     fn numbers_are_found_in_what_a_job_says() {

@@ -84,7 +84,7 @@ pub(crate) fn check(args: &Args, steps: &mut Steps) -> Result<(), Error> {
         let verdict = fault.as_deref().unwrap_or("right");
         steps.say(&format!("   seed {seed}: {}: {verdict}, {:.0} s", job.line, job.seconds));
         if fault.is_some() {
-            steps.say(&job.text);
+            steps.say(&job.text());
             failed.push(seed.to_string());
         }
         seed += 1;

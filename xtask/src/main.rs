@@ -3,7 +3,7 @@
 //! | module | what |
 //! |---|---|
 //! | `chaos`, `mpich`, `rsmpi_examples`, `two_machines`, `uts_exact` | a check each |
-//! | `job` | runs a program within a time limit, and judges what it printed |
+//! | `job` | runs programs |
 //! | `steps` | the steps of a check, as they are shown |
 //! | `setup` | what checks need: programs that cargo builds, Debian packages, MPI libraries |
 

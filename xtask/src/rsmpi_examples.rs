@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::job::{Ended, command, regex, run, succeed};
+use crate::job::{Ended, command, last_lines, regex, run, succeed};
 use crate::setup::{directory, root, target};
 use crate::steps::{Error, Steps, at};
 
@@ -104,7 +104,7 @@ pub(crate) fn check(args: &Args, steps: &mut Steps) -> Result<(), Error> {
 
 /// The directory of the crate's examples, as cargo has fetched it.
 fn fetched() -> Result<PathBuf, Error> {
-    let metadata = succeed(&command("cargo metadata --locked --format-version 1"))?.text;
+    let metadata = succeed(&command("cargo metadata --locked --format-version 1"))?.out;
     let manifest = regex(r#""manifest_path":"([^"]*/mpi-0\.8\.[^/"]*)/Cargo.toml""#);
     let crates = manifest.captures(&metadata).map(|it| PathBuf::from(&it[1]).join("examples"));
     let missing = || "the crate mpi 0.8 is not among the sources that cargo has fetched".to_owned();
@@ -182,7 +182,7 @@ impl Jobs<'_> {
                 count += 1;
                 if let Some(failure) = job.failure() {
                     if wrong == 0 {
-                        let (line, last) = (&job.line, job.last_lines());
+                        let (line, last) = (&job.line, last_lines(&job));
                         steps.say(&format!("   {name}: {failure}: {line}{last}"));
                     }
                     wrong += 1;
@@ -221,7 +221,7 @@ fn sweep(steps: &mut Steps, burn: &Path, package: &Path) -> Result<(), Error> {
         "sweep --pes 2 --ratios 1,2,8 --strategies none,random --lb-period 1ms --repeat 2";
     let mut sweep = command(&format!("{}/debug/vrtrun {options}", target().display()));
     sweep.args(["--metric", r"time +(\S+) s", "--same", r"checksum +(\S+)", "--out"]);
-    let printed = succeed(sweep.arg(package).arg(burn))?.text;
+    let printed = succeed(sweep.arg(package).arg(burn))?.out;
     printed
         .lines()
         .filter(|it| it.starts_with("best"))

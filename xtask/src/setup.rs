@@ -46,7 +46,7 @@ fn install(steps: &Steps, package: &str) -> Result<bool, Error> {
     let apt_get = |words: &str| {
         let mut command = command(&format!("apt-get -q {words}"));
         let ended = run(600, command.env("DEBIAN_FRONTEND", "noninteractive"))?;
-        ended.failure().inspect(|_| steps.say(&ended.text));
+        ended.failure().inspect(|_| steps.say(&ended.text()));
         Ok(ended.status == 0)
     };
     apt_get("update")?;
@@ -88,8 +88,8 @@ impl Library {
         need(steps, &format!("mpirun.{name}"), launcher)?;
         // Debian keeps ldconfig out of an ordinary user's PATH. (libclang-cpp is another library.)
         let has_libclang = || {
-            let libraries = succeed(&command("/sbin/ldconfig -p"))?;
-            Ok(regex(r"libclang(-[0-9.]+)?\.so").is_match(&libraries.text))
+            let libraries = succeed(&command("/sbin/ldconfig -p"));
+            libraries.map(|it| regex(r"libclang(-[0-9.]+)?\.so").is_match(&it.out))
         };
         if env::var_os("LIBCLANG_PATH").is_some()
             || has_libclang()?

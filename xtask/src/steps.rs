@@ -18,6 +18,9 @@ pub(crate) enum Error {
     /// A program that this one stands for has ended with this status, and has said why.
     #[error("status {0}")]
     Status(i32),
+    /// A job cannot be run.
+    #[error("cannot run a job under setpriv and timeout: {0}")]
+    Run(#[from] io::Error),
 }
 
 /// What makes an error of what the system says about a file.

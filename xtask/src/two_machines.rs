@@ -5,10 +5,11 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use tempfile::TempDir;
 
-use crate::job::{Running, command, run, succeed, until};
+use crate::job::{Running, command, right, run, succeed, until};
 use crate::setup::{Library, directory, need, target};
 use crate::steps::{Error, Steps, at};
 
@@ -142,7 +143,7 @@ fn on(machine: &str, words: &str) -> Command {
 }
 
 fn shared_memory(machine: &str) -> Result<String, Error> {
-    succeed(&on(machine, "ls -A /dev/shm")).map(|it| it.text)
+    succeed(&on(machine, "ls -A /dev/shm")).map(|it| it.out)
 }
 
 /// Programs for jobs across both machines.
@@ -181,7 +182,7 @@ impl Network {
         let job = run(300, &self.launch(&program))?;
         let stayed = has_to_move && job.moved() == 0;
         let fault = job.fault().or_else(|| stayed.then(|| "no rank has moved".to_owned()));
-        job.unless(fault).map(drop)
+        right(job, fault).map(drop)
     }
 
     /// Nothing of a job is left on any machine: no process, no shared memory.
@@ -202,10 +203,11 @@ impl Network {
     fn check(&self, steps: &mut Steps) -> Result<(), Error> {
         steps.begin("they share nothing");
         let hosts = succeed(&self.launch(&command("hostname")))?;
-        let mut names: Vec<&str> = hosts.text.split_whitespace().collect();
+        let mut names: Vec<&str> = hosts.out.split_whitespace().collect();
         names.sort_unstable();
         let is_wrong = names != ["vrt-a", "vrt-a", "vrt-b", "vrt-b"];
-        hosts.unless(is_wrong.then(|| "processes are not where they should be".to_owned()))?;
+        let fault = is_wrong.then(|| "processes are not where they should be".to_owned());
+        right(hosts, fault)?;
         succeed(&command("touch /dev/shm/of-the-launcher"))?;
         if !shared_memory("vrt-a")?.is_empty() {
             return Err(Error::Failed("vrt-a sees the launcher's shared memory".to_owned()));
@@ -250,14 +252,14 @@ impl Network {
                 format!("{}/debug/vrt-trace convert {trace} -o {trace}.csv", target().display());
             succeed(&command(&convert))?;
             let checked = succeed(&command(&format!("{clocks} check {trace}.csv")))?;
-            steps.say(checked.text.trim_end());
+            steps.say(checked.out.trim_end());
         }
 
         // Ranks of these may stay; the job says why.
         steps.begin("programs in the manner of ordinary ones");
         let programs = self.programs.display();
         for (list, how) in [("names", ""), ("names-by-state", "--move state")] {
-            let names = succeed(&command(&format!("{programs}/everyday {list}")))?.text;
+            let names = succeed(&command(&format!("{programs}/everyday {list}")))?.out;
             for name in names.split_whitespace() {
                 let moves = "--no-bind --ranks 8 --lb random --lb-period 2ms";
                 self.across(steps, &format!("everyday {name} {moves} {how}"), false)?;
@@ -277,12 +279,12 @@ impl Network {
     /// A job that loses a PE has to fail.
     fn kill_a_pe(&self, words: &str) -> Result<(), Error> {
         let job = Running::start(
-            300,
+            Duration::from_secs(300),
             &self.launch(&command(&format!("{}/{words}", self.programs.display()))),
         )?;
-        let has_begun = || job.text().is_ok_and(|it| it.matches("in process").count() == 8);
+        let has_begun = || job.out().is_ok_and(|it| it.matches("in process").count() == 8);
         until(60, has_begun);
-        let (text, begun) = (job.text()?, has_begun());
+        let (text, begun) = (job.out()?, has_begun());
         // The last rank is on the last PE, and that is there; processes have the numbers of their machine.
         let last = text.lines().find_map(|line| line.strip_prefix("rank 7 in process "));
         let fault = match last {
@@ -296,6 +298,6 @@ impl Network {
         let job = job.end()?;
         let goes_on = job.status == 0 || !job.in_time;
         let fault = fault.or(goes_on.then_some("it does not fail, though it lost a PE"));
-        job.unless(fault.map(str::to_owned)).map(drop)
+        right(job, fault.map(str::to_owned)).map(drop)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::job::{command, run, succeed};
+use crate::job::{command, last_lines, run, succeed};
 use crate::setup::{Library, build_quick, directory};
 use crate::steps::{Error, Steps};
 
@@ -102,7 +102,7 @@ impl Jobs<'_> {
         let job = run(self.args.limit, &command)?;
         self.count += 1;
         if let Some(fault) = job.fault() {
-            steps.say(&format!("   {fault}: {}{}", job.line, job.last_lines()));
+            steps.say(&format!("   {fault}: {}{}", job.line, last_lines(&job)));
             self.failed += &format!("\n   {fault}: {}", job.line);
         }
         Ok(())

@@ -2,10 +2,14 @@
 
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::time::Duration;
 
 use super::cases::Case;
 use crate::Error;
+use crate::process::run_to_end_within;
+
+/// The time after which a run is ended.
+const TIME_LIMIT: Duration = Duration::from_secs(600);
 
 /// A placement that was tried and judged.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +45,6 @@ pub(super) fn run(
     two_machines: Option<&Path>,
     balancer: &[&str],
 ) -> Result<Outcome, Error> {
-    let failed = |why: String| Error::Job(case.name.to_owned(), why);
     let mut words = case.command.split_whitespace();
     let program = words.next().unwrap_or_default();
     let program = folder.map_or_else(|| program.into(), |folder| folder.join(program));
@@ -51,26 +54,14 @@ pub(super) fn run(
         None => command.env("VRT_PES", "2"),
     };
     let _other = (case.shared > 0.0).then(|| Other::start(case.shared)).transpose();
-    let _other =
-        _other.map_err(|error| failed(format!("taskset and timeout are needed: {error}")))?;
-    let began = Instant::now();
-    let output = command
-        .args(words)
-        .args(balancer)
-        .output()
-        .map_err(|error| failed(format!("{}: {error}", program.display())))?;
-    let whole = began.elapsed().as_secs_f64();
-    let text = String::from_utf8_lossy(&output.stdout);
-    let said = String::from_utf8_lossy(&output.stderr);
-    if !output.status.success() {
-        let lines: Vec<&str> = said.lines().chain(text.lines()).collect();
-        let last = lines[lines.len().saturating_sub(6)..].join("\n");
-        return Err(failed(format!("{}\n{last}", output.status)));
-    }
+    let _other = _other.map_err(|error| {
+        Error::Job(case.name.to_owned(), format!("taskset and timeout are needed: {error}"))
+    })?;
+    let ended = run_to_end_within(command.args(words).args(balancer), TIME_LIMIT)?;
     Ok(Outcome {
-        seconds: seconds_in(&text).unwrap_or(whole),
-        balancing: balancing_in(&said).unwrap_or(0.0),
-        trials: trials_in(&said),
+        seconds: seconds_in(&ended.out).unwrap_or(ended.seconds),
+        balancing: balancing_in(&ended.err).unwrap_or(0.0),
+        trials: trials_in(&ended.err),
     })
 }
 

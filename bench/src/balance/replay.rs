@@ -10,6 +10,7 @@ use super::cases::Case;
 use super::job;
 use super::{Balancer, Ratio, Times};
 use crate::Error;
+use crate::process::run_to_end;
 
 /// Milliseconds between two phases of a recording.
 const PHASE: u64 = 50;
@@ -90,17 +91,11 @@ pub(super) fn of(
     let files: Vec<PathBuf> =
         (0..2).map(|pe| folder.path().join(format!("loads.{pe}.json"))).collect();
     let (strategy, every) = best(case.best);
-    let output = Command::new(lb_sim)
-        .arg("--replay")
-        .args(&files)
-        .args(["--lb", strategy, "--every", &every.to_string(), "--json"])
-        .output()
-        .map_err(|error| failed(format!("{}: {error}", lb_sim.display())))?;
-    if !output.status.success() {
-        return Err(failed(String::from_utf8_lossy(&output.stderr).into_owned()));
-    }
-    let said: Replays =
-        serde_json::from_slice(&output.stdout).map_err(|error| failed(error.to_string()))?;
+    let mut replay = Command::new(lb_sim);
+    replay.arg("--replay").args(&files);
+    replay.args(["--lb", strategy, "--every", &every.to_string(), "--json"]);
+    let said = run_to_end(&mut replay)?.out;
+    let said: Replays = serde_json::from_str(&said).map_err(|error| failed(error.to_string()))?;
     let seconds = |name: &str| {
         let replay = said.replays.iter().find(|it| it.balancer == name);
         replay.map(|it| it.seconds).ok_or_else(|| failed(format!("it does not say {name}")))

@@ -9,7 +9,7 @@ use experiments::statistics::median;
 use serde::Deserialize;
 
 use crate::Error;
-use crate::process::{mpirun, run_program, run_to_end, vrt_bench};
+use crate::process::{mpirun, not_understood, run_program, run_to_end, vrt_bench};
 
 /// Bytes that a repetition sends one way, unless a message has more.
 const VOLUME: u32 = 8 << 20;
@@ -189,11 +189,11 @@ impl Programs {
 
 /// The lines that a run of `c/copy.c` prints.
 fn bare_copies(mut command: Command) -> Result<Vec<Line>, Error> {
-    let told = run_to_end(&mut command)?;
-    let lines: Result<Vec<Line>, _> = told.printed.lines().map(serde_json::from_str).collect();
+    let job = run_to_end(&mut command)?;
+    let lines: Result<Vec<Line>, _> = job.out.lines().map(serde_json::from_str).collect();
     match lines {
         Ok(lines) if !lines.is_empty() => Ok(lines),
-        _ => Err(told.not_understood(&command)),
+        _ => Err(not_understood(job)),
     }
 }
 

@@ -1,11 +1,12 @@
 //! What is measured, and by which program.
 
 use std::process::Command;
-use std::time::{Duration, Instant};
+use std::time::Duration;
+
+use vrt_cli::job::Balanced;
 
 use crate::Error;
-use crate::measure::Measured;
-use crate::process::{Told, run_to_end_within, vrt_bench};
+use crate::process::{run_with_output, vrt_bench};
 use crate::programs::Aspect;
 
 /// The approximate number of operations of single ranks in a repetition.
@@ -86,13 +87,14 @@ pub(super) fn measure(aspect: Aspect, pes: u32, ranks_per_pe: u32) -> Result<Sam
     if aspect == Aspect::Balance {
         command.args(BALANCING);
     }
-    let (measured, told) = run(&mut command)?;
+    let (measured, job) = run_with_output(&mut command, TIME_LIMIT)?;
     let of_each = match aspect {
         // A switch is one of a single rank already.
         Aspect::Switch => 1.0,
         _ => f64::from(ranks),
     };
-    let moved_in_a_step = told.moves_and_steps().map_or(0.0, |(moves, steps)| moves / steps);
+    let moved_in_a_step =
+        Balanced::find(&job.err).map_or(0.0, |it| it.moved as f64 / it.steps.max(1) as f64);
     Ok(Sample {
         seconds: measured.seconds / of_each,
         bytes: measured.bytes_per_rank.unwrap_or_default(),
@@ -106,12 +108,11 @@ pub(super) fn measure(aspect: Aspect, pes: u32, ranks_per_pe: u32) -> Result<Sam
 ///
 /// As for [`measure`].
 pub(super) fn start_many(ranks: u32, pes: u32) -> Result<Whole, Error> {
-    let begin = Instant::now();
-    let (measured, _) = run(&mut command(Aspect::Start, pes, ranks))?;
+    let (measured, job) = run_with_output(&mut command(Aspect::Start, pes, ranks), TIME_LIMIT)?;
     Ok(Whole {
         ranks,
         seconds_to_barrier: measured.seconds,
-        seconds: begin.elapsed().as_secs_f64(),
+        seconds: job.seconds,
         bytes: f64::from(ranks) * measured.bytes_per_rank.unwrap_or_default(),
     })
 }
@@ -123,14 +124,6 @@ fn command(aspect: Aspect, pes: u32, ranks: u32) -> Command {
         vrt_bench(["many", "--what", aspect.name(), "--pes", &pes, "--ranks", &ranks]);
     command.args(["--operations", &operations, "--repetitions", &repetitions]);
     command
-}
-
-fn run(command: &mut Command) -> Result<(Measured, Told), Error> {
-    let told = run_to_end_within(command, TIME_LIMIT)?;
-    match told.lines().pop() {
-        Some(measured) => Ok((measured, told)),
-        None => Err(told.not_understood(command)),
-    }
 }
 
 /// Bytes of available memory, as estimated by the kernel; `None` if it does not report them.
@@ -145,7 +138,6 @@ mod tests {
     use clap::ValueEnum;
 
     use super::*;
-    use crate::process::show;
 
     #[test]
     fn few_ranks_do_much_and_many_at_least_something() {
@@ -158,7 +150,7 @@ mod tests {
 
     #[test]
     fn the_command_is_one_that_can_be_typed() {
-        let line = show(&command(Aspect::Barrier, 2, 200_000));
+        let line = vrt_cli::job::line(&command(Aspect::Barrier, 2, 200_000));
         let expected = "vrt-bench run many --what barrier --pes 2 --ranks 200000 --operations 3 --repetitions 5";
         assert!(line.ends_with(expected), "{line}");
     }

@@ -7,7 +7,7 @@ use super::Args;
 use super::curve::Run;
 use crate::Error;
 use crate::measure::Measured;
-use crate::process::{mpirun, run_to_end, show, vrt_bench};
+use crate::process::{lines, mpirun, not_understood, run_to_end, vrt_bench};
 use crate::programs::metg::Graph;
 
 /// Repetitions of a run with one column per core, and with many.
@@ -81,22 +81,21 @@ impl System {
         iterations: &[u32],
     ) -> Result<Measurement, Error> {
         let mut command = self.command(args, c_program, graph, iterations);
-        let told = run_to_end(&mut command)?;
-        let lines: Vec<Measured> = told.lines();
+        let job = run_to_end(&mut command)?;
+        let lines: Vec<Measured> = lines(&job);
         if lines.len() != iterations.len() {
-            return Err(told.not_understood(&command));
+            return Err(not_understood(job));
         }
         let mut runs = Vec::with_capacity(lines.len());
         for (&iterations, line) in iterations.iter().zip(lines) {
             let expected = format!("{:016x}", graph.checksum(iterations));
             let found = line.checksum.unwrap_or_default();
             if found != expected {
-                return Err(Error::Checksum { command: show(&command), found, expected });
+                return Err(Error::Checksum { command: job.line, found, expected });
             }
             runs.push(Run { iterations, seconds: line.seconds });
         }
-        let moved = told.moves_and_steps().map_or(0, |(moves, _)| moves as u64);
-        Ok(Measurement { runs, moved })
+        Ok(Measurement { runs, moved: job.moved() })
     }
 
     fn command(self, args: &Args, c_program: &Path, graph: Graph, iterations: &[u32]) -> Command {

@@ -134,7 +134,6 @@ impl PeerRuns {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::show;
     use crate::table::rows::all;
 
     fn shown(peer: Peer, row: &str) -> Option<String> {
@@ -144,7 +143,7 @@ mod tests {
             ampi_processes: Some(("processes".into(), "charm/bin/charmrun".into())),
         };
         let row = all().into_iter().find(|it| it.name == row).unwrap();
-        peers.command(peer, &row.twin?, true).map(|command| show(&command))
+        peers.command(peer, &row.twin?, true).map(|command| vrt_cli::job::line(&command))
     }
 
     #[test]

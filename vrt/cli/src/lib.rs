@@ -1,5 +1,6 @@
 //! What the command lines of all programs have in common: manual pages and completions, the [`Machine`] that
-//! results have to name, [`statistics`] of repeated measurements, [`quantity`] for people, and the line that shows [`Progress`].
+//! results have to name, [`statistics`] of repeated measurements, [`quantity`] for people, the line that shows [`Progress`], and
+//! programs that run within a time limit (`job`).
 //!
 //! Each program can print its own manual page and its completion for a shell, so that both always fit the program
 //! that is installed: `VRT_PRINT=man uts > uts.1`, `VRT_PRINT=bash uts > completions/uts`. `scripts/install` and
@@ -7,6 +8,8 @@
 
 #[cfg(feature = "figure")]
 pub mod figure;
+#[cfg(feature = "job")]
+pub mod job;
 pub mod machine;
 mod progress;
 pub mod quantity;

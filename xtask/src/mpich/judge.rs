@@ -30,7 +30,7 @@ pub(super) fn judge(line: &Line, job: &Ended) -> Verdict {
     let note = regex(r"^vrt: (load balancing: |note: |  pinned: |rank \d+ has kept the thread )");
     let warning = regex("^(MPICH: |WARNING: |(Abort.*)?application called MPI_Abort)");
     let [mut is_right, mut is_skipped, mut warns, mut is_stray] = [false; 4];
-    for text in job.text.lines().filter(|text| !note.is_match(text)) {
+    for text in job.text().lines().filter(|text| !note.is_match(text)) {
         match text.trim() {
             "No Errors" | "No errors" if !is_right => is_right = true,
             "Test Skipped" => is_skipped = true,
@@ -86,9 +86,9 @@ mod tests {
     fn a_test_says_no_errors_once_and_nothing_else() {
         let verdict = |kind: &str, status, in_time, text: &str| {
             let line = Line { kind: kind.to_owned(), limit: Some(9), ..Line::default() };
-            let text = text.to_owned();
-            judge(&line, &Ended { line: String::new(), status, in_time, text, seconds: 0.0 })
-                .to_string()
+            let (out, err) = (text.to_owned(), String::new());
+            let job = Ended { line: String::new(), status, in_time, out, err, seconds: 0.0 };
+            judge(&line, &job).to_string()
         };
         for (kind, status, in_time, text, expected) in [
             ("TestNormal", 0, true, " No Errors\nvrt: note: x\n", "passed"),

@@ -299,8 +299,8 @@ impl Jobs<'_> {
         if !self.args.keep {
             fs::remove_dir_all(&scratch).map_err(at(&scratch))?;
         }
-        let (name, mode_name, Ended { status, seconds, text, .. }) =
-            (line.name(), mode.name(), &job);
+        let (name, mode_name, text) = (line.name(), mode.name(), job.text());
+        let Ended { status, seconds, .. } = job;
         let words: String = name[line.program.len() + 1..].chars().take(120).collect();
         let words = regex(r"[^A-Za-z0-9_=.-]").replace_all(&words, "_").into_owned();
         let log = self.work.join(format!("logs/{}.{words}.{mode_name}.log", line.program));
@@ -312,6 +312,6 @@ impl Jobs<'_> {
             "   {number} of {}: {name}, {mode_name}: {verdict}, {seconds:.2} s",
             self.count
         ));
-        Ok(Ran { mode, verdict, moved: job.moved(), words: last_words(text) })
+        Ok(Ran { mode, verdict, moved: job.moved(), words: last_words(&text) })
     }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::job::{command, regex, run, succeed};
+use crate::job::{command, regex, right, run, succeed};
 use crate::steps::{Error, Steps, at};
 
 /// What configure would find, for the MPI ABI: only what is in the standard.
@@ -110,9 +110,9 @@ impl Builder {
             if job.status == 0 {
                 archive.arg(object);
             } else if name == "mtest" {
-                return job.unless(Some("mtest.c cannot be compiled".to_owned())).map(drop);
+                return right(job, Some("mtest.c cannot be compiled".to_owned())).map(drop);
             } else {
-                steps.say(&first_error(&job.text));
+                steps.say(&first_error(&job.text()));
             }
         }
         succeed(&archive).map(drop)
@@ -157,8 +157,8 @@ impl Builder {
             fs::rename(&part, &file).map_err(at(&part))?;
             return Ok(None);
         }
-        fs::write(&errors, &job.text).map_err(at(&errors))?;
-        Ok(Some(first_error(&job.text).replace(&sources, "")))
+        fs::write(&errors, job.text()).map_err(at(&errors))?;
+        Ok(Some(first_error(&job.text()).replace(&sources, "")))
     }
 }
 

@@ -1,14 +1,12 @@
 //! One run of the program.
 
 use std::ffi::OsString;
-use std::io::Read;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
-use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::process::Command;
+use std::time::Duration;
 
 use regex::Regex;
+use vrt_cli::job::{self, Ended};
 
 use crate::options::{Configuration, NONE, Plan};
 
@@ -46,10 +44,10 @@ impl Shares {
 /// Why a run has no result.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum JobError {
-    #[error("cannot run {}: {}", .0.display(), .1)]
-    Start(PathBuf, #[source] std::io::Error),
-    #[error("it has ended with {}; it said last:\n{}", end(.0), .1)]
-    Failed(ExitStatus, String),
+    #[error("cannot run it under setpriv and timeout: {0}")]
+    Start(#[source] std::io::Error),
+    #[error("it has ended with status {0}; it said last:\n{1}")]
+    Failed(i32, String),
     #[error("it has not ended after {} s (--timeout)", .0.as_secs())]
     Timeout(Duration),
     #[error("--metric {0}: nothing in its output is like that")]
@@ -60,23 +58,17 @@ pub(crate) enum JobError {
     NoSame(String),
 }
 
-fn end(status: &ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("status {code}"),
-        (None, Some(signal)) => format!("signal {signal}"),
-        (None, None) => "no status".to_owned(),
-    }
-}
-
 /// The number of output lines of a failed job that are shown.
 const SHOWN: usize = 12;
 
 /// Runs the program once.
 pub(crate) fn run(plan: &Plan, configuration: &Configuration) -> Result<Run, JobError> {
-    let began = Instant::now();
-    let (status, out, err) = output(&mut command(plan, configuration), plan.timeout)?;
-    let seconds = began.elapsed().as_secs_f64();
-    if !status.success() {
+    let job = job::run(plan.timeout, &command(plan, configuration)).map_err(JobError::Start)?;
+    let Ended { status, out, err, seconds, .. } = job;
+    if !job.in_time {
+        return Err(JobError::Timeout(plan.timeout));
+    }
+    if status != 0 {
         let all: Vec<&str> = out.lines().chain(err.lines()).collect();
         let last = all[all.len().saturating_sub(SHOWN)..].join("\n");
         return Err(JobError::Failed(status, last));
@@ -160,56 +152,6 @@ fn vrtrun() -> PathBuf {
     let own = std::env::current_exe().unwrap_or_default();
     let beside = own.with_file_name("vrtrun");
     if beside.is_file() { beside } else { PathBuf::from("vrtrun") }
-}
-
-/// Runs a command to completion; returns its status and its output.
-fn output(
-    command: &mut Command,
-    timeout: Duration,
-) -> Result<(ExitStatus, String, String), JobError> {
-    let program = PathBuf::from(command.get_program());
-    let started = command
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        // All of the job ends with it if it has to be ended.
-        .process_group(0)
-        .spawn();
-    let mut child = started.map_err(|error| JobError::Start(program, error))?;
-    let (out, err) = (read_all(child.stdout.take()), read_all(child.stderr.take()));
-    let status = wait(&mut child, timeout)?;
-    let text = |lines: mpsc::Receiver<String>| lines.recv().unwrap_or_default();
-    Ok((status, text(out), text(err)))
-}
-
-fn read_all(pipe: Option<impl Read + Send + 'static>) -> mpsc::Receiver<String> {
-    let (sender, receiver) = mpsc::channel();
-    std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut pipe) = pipe {
-            // What was read before an error is shown all the same.
-            let _ = pipe.read_to_end(&mut bytes);
-        }
-        let _ = sender.send(String::from_utf8_lossy(&bytes).into_owned());
-    });
-    receiver
-}
-
-fn wait(child: &mut Child, timeout: Duration) -> Result<ExitStatus, JobError> {
-    let began = Instant::now();
-    loop {
-        match child.try_wait() {
-            Ok(Some(status)) => return Ok(status),
-            Ok(None) if began.elapsed() > timeout => {
-                // SAFETY: ends the processes of the job, which are a group of their own.
-                unsafe { libc::kill(-(child.id() as libc::pid_t), libc::SIGKILL) };
-                let _ = child.wait();
-                return Err(JobError::Timeout(timeout));
-            }
-            Ok(None) => std::thread::sleep(Duration::from_millis(1)),
-            Err(error) => return Err(JobError::Start(PathBuf::from("vrtrun"), error)),
-        }
-    }
 }
 
 #[cfg(test)]
