@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use bytesize::ByteSize;
+
 /// Why there is no result.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -72,8 +74,8 @@ pub enum Error {
     },
     /// The machine has too little memory for the ranks.
     #[error(
-        "{ranks} ranks need up to {} MiB of memory, and {} MiB are available",
-        needed >> 20, available >> 20
+        "{ranks} ranks need up to {} of memory, and {} are available",
+        ByteSize(*needed), ByteSize(*available)
     )]
     Memory {
         /// The ranks.

@@ -149,7 +149,7 @@ mod tests {
             name: "job".to_owned(),
             status: Some(0),
             out: "migrate_stress: 20 rounds of 4 ranks, 80 moves, ok\n".to_owned(),
-            err: "vrt: load balancing: rotate: 20 steps, 81 ranks moved (1 MB), 2 ms".to_owned(),
+            err: "vrt: load balancing: rotate: 20 steps, 81 ranks moved (1.0 MiB), 2 ms".to_owned(),
         };
         assert_eq!((job.moved(), job.number_before("moves")), (81, 80));
     }

@@ -14,8 +14,8 @@ mod system;
 
 use std::path::PathBuf;
 
+use bytesize::ByteSize;
 use experiments::{Folder, Progress, rounds, run_in_turn};
-use vrt_cli::quantity;
 
 use crate::Error;
 use crate::process::own_directory;
@@ -117,7 +117,7 @@ pub fn run(args: &Args) -> Result<(), Error> {
     let order = rounds(cases.len(), args.rounds() as usize);
     let title = |case: &Case| {
         let touched = if case.touched { ", touched" } else { "" };
-        format!("{}{touched}", quantity::bytes(case.bytes.into()))
+        format!("{:.0}{touched}", ByteSize(case.bytes.into()))
     };
     let run = |case: &Case| programs.run(&systems, *case);
     let runs = run_in_turn(&cases, order, &mut Progress::new(true), title, run)?;

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeSet;
 
+use bytesize::ByteSize;
 use experiments::statistics::ratios as pairs;
 use experiments::{Axis, Folder, Labels, Spread, Table, cell};
 use serde_json::{Value, json};
@@ -71,7 +72,7 @@ fn table<'a>(titles: impl IntoIterator<Item = &'a str>) -> Table {
 }
 
 fn length(results: &Results) -> String {
-    quantity::bytes(results.case.bytes.into())
+    format!("{:.0}", ByteSize(results.case.bytes.into()))
 }
 
 fn number(rate: Option<f64>) -> String {

@@ -1,5 +1,6 @@
 //! The results of all runs: the tables, the figures, and the numbers as `growth.json`.
 
+use bytesize::ByteSize;
 use experiments::{Axis, Folder, Labels, Spread, Spreads, Table};
 use serde_json::{Value, json};
 use vrt_cli::{Machine, quantity};
@@ -117,11 +118,11 @@ pub(super) fn write(
     if let Some(whole) = million {
         folder.add_paragraph(format!(
             "{} ranks on {pes}: they had started and met in a barrier after {:.1} s, and ended after {:.1} s; their PEs had \
-             {:.1} GiB then.\n",
+             {} then.\n",
             whole.ranks,
             whole.seconds_to_barrier,
             whole.seconds,
-            whole.bytes / f64::from(1 << 30)
+            ByteSize(whole.bytes as u64)
         ));
     }
     for (name, title, unit, is_in) in figures {

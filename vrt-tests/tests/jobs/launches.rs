@@ -149,7 +149,7 @@ fn address_space_that_is_too_small_is_named_in_units_that_fit() {
     let mut small = Command::new("sh");
     let program = env!("CARGO_BIN_EXE_misbehave");
     small.args(["-c", &format!("ulimit -v 400000 && exec {program} --pes 1 --ranks 8 nothing")]);
-    let words = ["MiB of address space for 9 slots", "limit of 390 MiB", "fewer ranks", "--slot"];
+    let words = ["GiB of address space for 9 slots", "limit of 390.6 MiB", "fewer ranks", "--slot"];
     let output = run_as(small, 2, &[], &words);
     assert!(!text(&output.stderr).contains(" 0 "), "{}", text(&output.stderr));
 }

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
+use bytesize::ByteSize;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::database::Database;
@@ -280,7 +281,7 @@ impl Step {
         };
         let bytes = match outcome.bytes {
             0 => String::new(),
-            bytes => format!(" ({})", report::human_bytes(bytes)),
+            bytes => format!(" ({})", ByteSize(bytes)),
         };
         let remark = remark.as_ref().map(|text| format!("; {text}")).unwrap_or_default();
         report::say(format_args!(
@@ -315,7 +316,7 @@ impl Step {
         let mean = |sum: f64| sum / f64::from(steps.max(1));
         let bytes = match bytes {
             0 => String::new(),
-            bytes => format!(" ({})", report::human_bytes(bytes)),
+            bytes => format!(" ({})", ByteSize(bytes)),
         };
         let not_worth_it = match not_worth_it {
             0 => String::new(),

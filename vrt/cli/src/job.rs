@@ -221,7 +221,7 @@ mod tests {
     #[test]
     fn the_balancer_reports_how_many_ranks_its_steps_moved() {
         let found = |text: &str| Balanced::find(text).map(|it| (it.steps, it.moved));
-        let text = "hello\nvrt: load balancing: greedy-refine: 20 steps, 3 of them not worth a move, 50 ranks moved (1 MB)";
+        let text = "hello\nvrt: load balancing: greedy-refine: 20 steps, 3 of them not worth a move, 50 ranks moved (1.0 MiB)";
         assert_eq!(found(text), Some((20, 50)));
         assert_eq!(found("vrt: load balancing: x: 4 steps, 1 rank moved in 0.1 s"), Some((4, 1)));
         let none = "load balancing: x: no step was taken: the job was over before the first one";

@@ -1,4 +1,4 @@
-//! Times, amounts of memory and numbers of things for people.
+//! Times and numbers of things for people.
 
 /// A time with three digits and a unit, without zeros after the point that say nothing: `76.5 us`.
 #[must_use]
@@ -10,18 +10,6 @@ pub fn seconds(seconds: f64) -> String {
         it => (it, "s"),
     };
     format!("{} {unit}", short(value))
-}
-
-/// A number of bytes with three digits and a binary unit: `1.5 KiB`.
-#[must_use]
-pub fn bytes(bytes: f64) -> String {
-    const UNITS: [&str; 7] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"];
-    let (mut value, mut unit) = (bytes, 0);
-    while value >= 1024.0 && unit + 1 < UNITS.len() {
-        value /= 1024.0;
-        unit += 1;
-    }
-    format!("{} {}", short(value), UNITS[unit])
 }
 
 /// A number of things: `1 PE`, `2 PEs`.
@@ -64,17 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_have_three_digits_and_a_binary_unit() {
-        for (number, text) in [
-            (0.0, "0 B"),
-            (1023.0, "1023 B"),
-            (1536.0, "1.5 KiB"),
-            (98304.0, "96 KiB"),
-            (2_097_152.0, "2 MiB"),
-            (1e20, "86.7 EiB"),
-        ] {
-            assert_eq!(bytes(number), text);
-        }
+    fn one_thing_is_singular() {
         assert_eq!([count(1, "PE"), count(2, "PE")], ["1 PE", "2 PEs"]);
     }
 }

@@ -100,15 +100,6 @@ pub fn count<N: fmt::Display + PartialEq + From<bool>>(number: N, thing: &str) -
     format!("{number} {thing}{ending}")
 }
 
-/// A number of bytes as text.
-pub fn human_bytes(bytes: u64) -> String {
-    match bytes {
-        0..=9_999 => format!("{bytes} B"),
-        10_000..=9_999_999 => format!("{:.1} kB", bytes as f64 / 1e3),
-        _ => format!("{:.1} MB", bytes as f64 / 1e6),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,5 +1,6 @@
 //! Replays a recorded job with several balancers, side by side.
 
+use bytesize::ByteSize;
 use comfy_table::{CellAlignment, Table, presets};
 use lb_strategies::{
     Balancer, LoadModelError,
@@ -7,7 +8,7 @@ use lb_strategies::{
     replay::{Decider, RecordedPhase, Replayed, replay},
 };
 use serde_json::{Value, json};
-use vrt_cli::quantity::{bytes, seconds};
+use vrt_cli::quantity::seconds;
 
 /// A balancer and its result.
 pub(crate) struct Row {
@@ -81,7 +82,7 @@ pub(crate) fn text(phases: &[RecordedPhase], rows: &[Row]) -> String {
             replayed.moves.to_string(),
             format!("{:.3}", imbalance(replayed)),
             replayed.off_pe_messages.to_string(),
-            bytes(replayed.off_pe_bytes as f64),
+            ByteSize(replayed.off_pe_bytes).to_string(),
         ]);
     }
     table.column_iter_mut().skip(1).for_each(|it| it.set_cell_alignment(CellAlignment::Right));

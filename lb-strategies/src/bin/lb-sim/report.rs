@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use bytesize::ByteSize;
 use comfy_table::{CellAlignment, Table, presets};
 use lb_strategies::{
     Config, LoadModel,
@@ -10,7 +11,7 @@ use lb_strategies::{
     lower_bound, registry, strategies,
 };
 use serde_json::json;
-use vrt_cli::quantity::{bytes, seconds};
+use vrt_cli::quantity::seconds;
 
 use crate::{
     input::Input,
@@ -68,16 +69,16 @@ pub(crate) fn text(input: &Input, today: &Outcome, results: &[Measured]) -> Stri
             seconds(it.max_load),
             format!("{:.3}", it.over_bound),
             it.moves.to_string(),
-            bytes(it.bytes_moved as f64),
-            bytes(it.off_pe_bytes as f64),
-            bytes(it.off_node_bytes as f64),
+            ByteSize(it.bytes_moved).to_string(),
+            ByteSize(it.off_pe_bytes).to_string(),
+            ByteSize(it.off_node_bytes).to_string(),
             time,
             memory,
         ]
     };
     table.add_row(row("before", today, String::new(), String::new()));
     for it in results {
-        let memory = it.peak_bytes.map_or_else(|| "-".to_owned(), |it| bytes(it as f64));
+        let memory = it.peak_bytes.map_or_else(|| "-".to_owned(), |it| ByteSize(it).to_string());
         table.add_row(row(it.strategy, &it.outcome, seconds(it.time.as_secs_f64()), memory));
     }
     table.column_iter_mut().skip(1).for_each(|it| it.set_cell_alignment(CellAlignment::Right));

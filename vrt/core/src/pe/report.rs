@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use bytesize::ByteSize;
+
 use crate::cycles::{self, cycles_per_second};
 use crate::mailbox::ANY;
 use crate::pe::core::Core;
@@ -57,7 +59,7 @@ impl Core {
                     row += &format!(
                         ", {}, more than --unexpected (VRT_UNEXPECTED) allows: sends to it wait \
                          for their receives",
-                        report::human_bytes(state.unexpected_bytes() as u64)
+                        ByteSize(state.unexpected_bytes() as u64)
                     );
                 }
                 row
@@ -96,7 +98,7 @@ impl Core {
         ));
         let Usage { heap, unexpected, made, left } = self.used;
         let most = |what: &str, (bytes, rank): (usize, u32)| {
-            format!("{what} {} (rank {rank})", report::human_bytes(bytes as u64))
+            format!("{what} {} (rank {rank})", ByteSize(bytes as u64))
         };
         report::say(format_args!(
             "PE {}: {}, {}; {} communicators and {} windows made, {} and {} not dropped; {groups} \

@@ -3,6 +3,8 @@
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 
+use bytesize::ByteSize;
+
 use crate::arena::{Layout, LayoutError, SlotHeader, SlotId, SlotSizes, backing};
 use crate::pages::{HUGE_PAGES, check_memory_headroom};
 use crate::sys;
@@ -44,7 +46,7 @@ pub enum ArenaError {
     #[error(
         "cannot reserve {} of address space for {slots} slots ({} each){}: {source}; use fewer \
          ranks, a smaller --slot or --stack, or raise `ulimit -v`",
-        readable(*.bytes), readable(*.bytes / slots.max(&1)), limit_in_words()
+        ByteSize(*.bytes as u64), ByteSize((*.bytes / slots.max(&1)) as u64), limit_in_words()
     )]
     Map {
         /// Requested bytes.
@@ -70,18 +72,11 @@ pub enum ArenaError {
     },
 }
 
-/// A number of bytes as text, rounded down.
-fn readable(bytes: usize) -> String {
-    let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"), (1, "B")];
-    let (unit, name) = units.into_iter().find(|(unit, _)| bytes >= 4 * unit).unwrap_or((1, "B"));
-    format!("{} {name}", bytes / unit)
-}
-
 /// The limit on this process's address space, if it has one.
 fn limit_in_words() -> String {
     match sys::limit(libc::RLIMIT_AS).map(|limit| limit.rlim_cur) {
         None | Some(libc::RLIM_INFINITY) => String::new(),
-        Some(bytes) => format!(" under a limit of {} (`ulimit -v`)", readable(bytes as usize)),
+        Some(bytes) => format!(" under a limit of {} (`ulimit -v`)", ByteSize(bytes)),
     }
 }
 

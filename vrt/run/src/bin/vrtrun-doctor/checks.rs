@@ -1,5 +1,6 @@
 //! What is examined, and what each result means for a job.
 
+use bytesize::ByteSize;
 use vrt_cli::Others;
 
 use crate::probe;
@@ -160,8 +161,7 @@ fn other_programs() -> Finding {
 
 fn memory() -> Finding {
     let free = probe::memory("MemAvailable");
-    let quota = probe::memory_quota();
-    let gib = |bytes: f64| format!("{:.1} GiB", bytes / (1u64 << 30) as f64);
+    let quota = probe::memory_quota().map(|it| it as u64);
     match (free, quota) {
         (None, None) => Finding::limited(
             "memory",
@@ -169,15 +169,15 @@ fn memory() -> Finding {
             "the default limit of unexpected messages goes by a guess",
             "mount /proc, or give --unexpected",
         ),
-        (Some(free), Some(quota)) if quota < free as f64 => Finding::limited(
+        (Some(free), Some(quota)) if quota < free => Finding::limited(
             "memory",
-            format!("{} available, {} allowed", gib(free as f64), gib(quota)),
+            format!("{} available, {} allowed", ByteSize(free), ByteSize(quota)),
             "a job that needs more is killed by the system",
             "raise the container's limit (docker run --memory)",
         ),
         (free, quota) => {
-            let most = free.map(|it| it as f64).or(quota).unwrap_or_default();
-            Finding::good("memory", format!("{} available", gib(most)))
+            let most = ByteSize(free.or(quota).unwrap_or_default());
+            Finding::good("memory", format!("{most} available"))
         }
     }
 }
@@ -199,7 +199,7 @@ fn address_space() -> Finding {
     match probe::limit(libc::RLIMIT_AS) {
         Some(limit) => Finding::limited(
             "address space",
-            format!("limited to {} MiB", limit >> 20),
+            format!("limited to {}", ByteSize(limit)),
             "few ranks fit, with small heaps; see --slot and --stack",
             "ulimit -v unlimited",
         ),

@@ -2,8 +2,8 @@
 
 use std::cmp::Reverse;
 
+use bytesize::ByteSize;
 use clap::ValueEnum;
-use vrt_cli::quantity::bytes;
 use vrt_launch::count;
 use vrt_launch::monitor::{RankSeen, Snapshot};
 
@@ -61,9 +61,9 @@ pub(crate) fn cells(rank: &RankSeen) -> [String; 9] {
         rank.pe.to_string(),
         rank.state.clone(),
         percent(rank.load),
-        bytes(rank.memory as f64),
+        ByteSize(rank.memory).to_string(),
         format!("{:.0}", rank.message_rate),
-        bytes(rank.byte_rate),
+        ByteSize(rank.byte_rate as u64).to_string(),
         rank.moves.to_string(),
         rank.wait.clone(),
     ]
@@ -84,7 +84,7 @@ pub(crate) fn headline(shot: &Snapshot) -> Vec<String> {
             count(shot.pes.len() as u64, "PE"),
             count(shot.number_of_ranks, "rank"),
             count(shot.messages, "message"),
-            bytes(shot.bytes as f64),
+            ByteSize(shot.bytes),
             shot.message_rate,
             count(shot.all_moves, "move")
         ),
