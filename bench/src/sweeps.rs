@@ -10,7 +10,7 @@ use crate::Error;
 use crate::process::{own_directory, run_to_end_within, write_file};
 
 /// Compare ratios of ranks to PEs: of Jacobi with 192^3 cells, of one whose work is uneven, and of a program for the
-/// `mpi` crate that knows nothing of vrt (mpi/unchanged/burn.rs).
+/// `mpi` crate that knows nothing of vrt (rsmpi/unchanged/burn.rs).
 ///
 /// Takes some minutes; the machine should have nothing else to do. For each, NAME.svg and NAME.txt are written.
 #[derive(Clone, Debug, clap::Args)]

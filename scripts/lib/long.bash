@@ -94,7 +94,7 @@ try cargo test --quiet -p vrt-bench --no-fail-fast
 # A package of its own, because it shows how such are ported: it has cargo put `mpi` in the place of the
 # registry's crate.
 step "a ported program"
-ported=(--locked --manifest-path mpi/example/Cargo.toml --target-dir "$target" --quiet)
+ported=(--locked --manifest-path rsmpi/example/Cargo.toml --target-dir "$target" --quiet)
 CARGO_PROFILE_DEV_DEBUG=false try cargo build "${ported[@]}"
 CARGO_PROFILE_DEV_DEBUG=false try cargo test "${ported[@]}"
 job 60 "$target/debug/vrtrun" --pes 2 --ranks 7 --lb random --lb-period 1ms "$target/debug/ported"

@@ -13,7 +13,7 @@ use crate::steps::{Error, Steps, at};
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// Change nothing: build them with the crate of the registry, and vrtcc for its MPI library, and with them
-    /// mpi/unchanged, whose statics are each rank's own; one of these is also swept over ratios of ranks to PEs
+    /// rsmpi/unchanged, whose statics are each rank's own; one of these is also swept over ratios of ranks to PEs
     #[arg(long)]
     unchanged: bool,
     /// Where the examples are [default: those of the crate, as cargo has fetched it]
@@ -117,9 +117,10 @@ fn write_package(args: &Args, package: &Path) -> Result<Vec<String>, Error> {
     let mut manifest = MANIFEST.to_owned();
     if args.unchanged {
         manifest += "rand = \"0.9\"\n";
-        directories.push(root().join("mpi/unchanged"));
+        directories.push(root().join("rsmpi/unchanged"));
     } else {
-        manifest += &format!("\n[patch.crates-io]\nmpi = {{ path = {:?} }}\n", root().join("mpi"));
+        manifest +=
+            &format!("\n[patch.crates-io]\nmpi = {{ path = {:?} }}\n", root().join("rsmpi"));
     }
     let programs = package.join("src/bin");
     // There is none yet the first time.

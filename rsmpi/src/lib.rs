@@ -5,7 +5,7 @@
 //!
 //! ```toml
 //! [patch.crates-io]
-//! mpi = { path = "../vrt/mpi" }
+//! mpi = { path = "../vrt/rsmpi" }
 //! ```
 //!
 //! It has the version of the crate whose place it takes, because cargo asks for that: a `Cargo.lock`
