@@ -117,8 +117,8 @@ impl RemoteGroup {
 #[derive(Clone, Debug)]
 pub struct CommunicatorHandle(Rc<Info>);
 
-/// The data shared by all handles of a communicator in one rank. What each call reads is at the beginning: among very
-/// many ranks that is a cache line less to come from memory.
+/// The data shared by all handles of a communicator in one rank. What each call reads is at the beginning, in one cache
+/// line: among very many ranks each line comes from memory.
 #[derive(Debug)]
 #[repr(C, align(64))]
 pub struct Info {

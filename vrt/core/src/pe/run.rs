@@ -84,6 +84,8 @@ enum NextStep {
     Over(Option<Ended>),
 }
 
+const _: () = assert!(size_of::<NextStep>() == 2 * size_of::<usize>());
+
 /// What it means for the job that a rank has stopped running.
 enum Stopped {
     /// It continues.
